@@ -1,4 +1,4 @@
-"""Reads the examples out of Markdown files and runs them as docs/contributing-docs.md says. Knows nothing of pytest."""
+"""Reads the examples of Markdown files and runs them as docs/contributing-docs.md says. Knows no pytest."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import re
 import shlex
 import symtable
 import textwrap
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import CodeType
-from typing import Any  # an example's names can hold anything
+from typing import TYPE_CHECKING, Any  # an example's names can hold anything
 
 from stage import Handler, Played, Rejection, play
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import CodeType
 
 COMMENT = re.compile(r"<!--\s*example:\s*(?P<text>.*?)\s*-->", re.DOTALL)
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<language>[\w-]*)[^\n]*$")
@@ -49,7 +51,7 @@ class Marker:
 
 @dataclass(frozen=True)
 class Example:
-    """A fenced block of Python. `prints` is what the page says it logs, or None where the page says nothing."""
+    """A fenced block of Python. `prints` is what the page says it logs, None where it says nothing."""
 
     path: Path
     row: int
@@ -65,7 +67,7 @@ class Example:
 
 
 def examples_in(path: Path) -> list[Example]:
-    """The Python blocks of a Markdown file, in order. Raises `ExampleError` where a comment breaks the convention."""
+    """The Python blocks of a Markdown file, in order. Raises `ExampleError` for a malformed comment."""
     found: list[Example] = []
     marker, heading, setup = Marker(), "", ""
     for kind, row, text in _pieces(path.read_text(encoding="utf-8")):
@@ -82,20 +84,8 @@ def examples_in(path: Path) -> list[Example]:
             marker = Marker()
         elif marker.kind == "prints":
             last = found.pop()
-            prints = text.strip("\n")
-            found.append(
-                Example(path, last.row, last.code, last.marker, last.heading, last.setup, prints)
-                if "unordered" not in marker.options
-                else Example(
-                    path,
-                    last.row,
-                    last.code,
-                    Marker(last.marker.kind, {**last.marker.options, "unordered": ""}),
-                    last.heading,
-                    last.setup,
-                    prints,
-                )
-            )
+            options = {**last.marker.options, **marker.options}
+            found.append(replace(last, marker=replace(last.marker, options=options), prints=text.strip("\n")))
             marker = Marker()
         else:
             marker = Marker()
@@ -103,7 +93,7 @@ def examples_in(path: Path) -> list[Example]:
 
 
 def _pieces(text: str) -> Iterator[tuple[str, int, str]]:
-    """Headings, example comments and fenced blocks, each with its row and text; a block's kind is its language."""
+    """Headings, example comments and fenced blocks, with row and text; a block's kind is its language."""
     lines = text.splitlines()
     row = 0
     while row < len(lines):
@@ -132,7 +122,7 @@ def _marker(text: str, place: str) -> tuple[Marker, str]:
     first, _, rest = text.partition("\n")
     words = shlex.split(first)
     kind = words.pop(0) if words and "=" not in words[0] else "fragment"
-    options = dict(word.split("=", 1) if "=" in word else (word, "") for word in words)
+    options = {key: value for key, _, value in (word.partition("=") for word in words)}
     unknown = {key for key in options if key not in KEYS and not key.startswith(("answer.", "fail."))}
     if kind not in KINDS or unknown:
         raise ExampleError(f"{place}: `{first}` is no example comment; see docs/contributing-docs.md")
@@ -185,7 +175,7 @@ def _compiled(source: str, example: Example) -> CodeType:
 
 
 def _namespace(example: Example, log: list[str]) -> dict[str, Any]:
-    """The names that an example finds: its page's setup, and a recording effect for each function it does not define."""
+    """The names that an example finds: its page's setup, and an effect for each undefined function."""
 
     def effect(
         name: str, returns: object = None, raises: BaseException | None = None

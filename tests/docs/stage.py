@@ -1,7 +1,7 @@
-"""Plays a durable handler on the SDK's own test runner and tells what a reader would see. Knows nothing of Markdown.
+"""Plays a durable handler on the SDK's own test runner and tells what a reader would see. Knows no Markdown.
 
-The log that comes out holds what the handler's effects wrote, in order, with `SUSPENDED` wherever an invocation ended
-because the execution only waits. Callbacks are answered when the execution has come to rest, never before.
+The log that comes out holds what the handler's effects wrote, in order, with `SUSPENDED` wherever an
+invocation ended because the execution only waits. Callbacks are answered when the execution has come to rest.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def play(
 ) -> Played:
     """Run `handler` until its execution is complete.
 
-    `log` is the list that the effects write to; `answers` are sent in their order, each to the callback of that name;
-    `functions` can be invoked by name. Raises `TimeoutError` after `timeout` seconds.
+    `log` is the list that the effects write to; `answers` are sent in their order, each to the callback of
+    that name; `functions` can be invoked by name. Raises `TimeoutError` after `timeout` seconds.
     """
     seen, rest = log if log is not None else [], _Rest()
 

@@ -1,12 +1,11 @@
-"""Every Python block of README.md and docs/**/*.md does what its page says, by the convention of docs/contributing-docs.md."""
+"""Every Python block of README.md and docs/**/*.md does what its page says: see docs/contributing-docs.md."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-
-from markdown_examples import Example, ExampleError, examples_in, run
+from markdown_examples import Example, examples_in, run
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
