@@ -1,0 +1,406 @@
+"""What a module says, as small frozen data: the only view of source code that `project` and `rules` have.
+
+The classes follow Python's grammar, reduced to what decides whether a suspension can pass and what would run because of
+it. They hold no reference to a syntax tree, so they can be pickled and kept. Identity counts: two equal calls on two lines
+are two facts (`eq=False`), and analyses keep their results in dictionaries keyed by the fact itself.
+
+An `At` is a place as the standard library's `ast` gives it: rows from 1, columns in UTF-8 bytes from 0. It is turned into
+characters only when a finding is reported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from durable_lint.source.text import SourceText
+
+
+class At(NamedTuple):
+    """A region of the source; rows count from 1, columns from 0 in bytes, the end is exclusive."""
+
+    row: int
+    column: int
+    end_row: int
+    end_column: int
+
+
+# ---------------------------------------------------------------- expressions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expression:
+    at: At
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Name(Expression):
+    id: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constant(Expression):
+    value: str | int | float | bool | None
+    """The literal, or None also for bytes, complex numbers and `...` (see `kind`)."""
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attribute(Expression):
+    value: Expression
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subscript(Expression):
+    value: Expression
+    index: Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Starred(Expression):
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Keyword:
+    name: str | None
+    """None for `**mapping`."""
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call(Expression):
+    function: Expression
+    arguments: tuple[Expression, ...]
+    keywords: tuple[Keyword, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LambdaExpression(Expression):
+    function: Function
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sequence(Expression):
+    """A tuple, list or set display."""
+
+    kind: str
+    items: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mapping(Expression):
+    """A dict display; a key is None where a mapping is unpacked (`**value`)."""
+
+    keys: tuple[Expression | None, ...]
+    values: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Conditional(Expression):
+    test: Expression
+    body: Expression
+    orelse: Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Boolean(Expression):
+    is_and: bool
+    values: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Negation(Expression):
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison(Expression):
+    left: Expression
+    operators: tuple[str, ...]
+    """`is`, `is not`, `==`, `!=`, `in`, `not in`, `<`, `<=`, `>`, `>=`."""
+    rights: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Await(Expression):
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Yield(Expression):
+    value: Expression | None
+    delegates: bool
+    """True for `yield from`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clause:
+    """One `for target in iterable if conditions` of a comprehension."""
+
+    target: Expression
+    iterable: Expression
+    conditions: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comprehension(Expression):
+    """`kind` is `list`, `set`, `dict` or `generator`; only the last one is not run where it stands."""
+
+    kind: str
+    elements: tuple[Expression, ...]
+    clauses: tuple[Clause, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedExpression(Expression):
+    target: Name
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compound(Expression):
+    """An expression whose operands are evaluated and whose own value is plain data: arithmetic, f-strings, slices."""
+
+    operands: tuple[Expression, ...]
+
+
+# ---------------------------------------------------------------- statements
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Statement:
+    at: At
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExpressionStatement(Statement):
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assignment(Statement):
+    targets: tuple[Expression, ...]
+    value: Expression | None
+    annotation: Expression | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AugmentedAssignment(Statement):
+    target: Expression
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Deletion(Statement):
+    targets: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Return(Statement):
+    value: Expression | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Raise(Statement):
+    exception: Expression | None
+    cause: Expression | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Break(Statement):
+    pass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Continue(Statement):
+    pass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pass(Statement):
+    pass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assertion(Statement):
+    test: Expression
+    message: Expression | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class If(Statement):
+    test: Expression
+    body: tuple[Statement, ...]
+    orelse: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class While(Statement):
+    test: Expression
+    body: tuple[Statement, ...]
+    orelse: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class For(Statement):
+    target: Expression
+    iterable: Expression
+    body: tuple[Statement, ...]
+    orelse: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Handler:
+    """One `except` clause; `type` is None for a bare one. `at` starts at the `except` keyword."""
+
+    at: At
+    type: Expression | None
+    name: str | None
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Try(Statement):
+    body: tuple[Statement, ...]
+    handlers: tuple[Handler, ...]
+    orelse: tuple[Statement, ...]
+    finalbody: tuple[Statement, ...]
+    is_star: bool
+    finally_at: At | None
+    """Where the `finally` keyword stands."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Item:
+    """One `with` item; `at` is the item's own place, `as` target included."""
+
+    at: At
+    manager: Expression
+    target: Expression | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class With(Statement):
+    items: tuple[Item, ...]
+    body: tuple[Statement, ...]
+    is_async: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    names: tuple[str, ...]
+    """The names that the pattern binds."""
+    values: tuple[Expression, ...]
+    """The values and classes that the pattern compares with."""
+    guard: Expression | None
+    irrefutable: bool
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Match(Statement):
+    subject: Expression
+    cases: tuple[Case, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Binding:
+    """What an import statement binds: `local` is bound to `module`, or to the attribute `attribute` of it.
+
+    `local` is `*` for a star import. `level` is the number of leading dots.
+    """
+
+    local: str
+    module: str
+    attribute: str | None
+    level: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Import(Statement):
+    bindings: tuple[Binding, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scoping(Statement):
+    """A `global` or `nonlocal` statement."""
+
+    names: tuple[str, ...]
+    is_global: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FunctionDefinition(Statement):
+    function: Function
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassDefinition(Statement):
+    definition: Class
+
+
+# ---------------------------------------------------------------- functions, classes, modules
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parameter:
+    """`kind` is `positional`, `keyword`, `*` or `**`."""
+
+    name: str
+    kind: str
+    annotation: Expression | None
+    default: Expression | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """A `def`, `async def` or `lambda` (whose body is one `Return`). `at` is the whole of it, decorators excluded."""
+
+    name: str
+    qualname: str
+    at: At
+    parameters: tuple[Parameter, ...]
+    decorators: tuple[Expression, ...]
+    returns: Expression | None
+    body: tuple[Statement, ...]
+    is_async: bool
+    is_generator: bool
+    is_lambda: bool
+    local_names: frozenset[str]
+    """The names bound in it, parameters included, `global` and `nonlocal` ones excluded."""
+    global_names: frozenset[str]
+    evidence: frozenset[str]
+    """The names on which it calls a method that only the SDK's context has (see `sdk.aws.ONLY_DURABLE`)."""
+    header_at: At
+    """From the first decorator, or the `def`, to the end of the header."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Class:
+    name: str
+    qualname: str
+    at: At
+    bases: tuple[Expression, ...]
+    keywords: tuple[Keyword, ...]
+    decorators: tuple[Expression, ...]
+    body: tuple[Statement, ...]
+    local_names: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModuleFacts:
+    """One module. `functions` and `classes` list all of them, nested ones included, in source order."""
+
+    path: Path
+    source: SourceText
+    body: tuple[Statement, ...]
+    functions: tuple[Function, ...]
+    classes: tuple[Class, ...]
+    local_names: frozenset[str]
+    function_of: dict[Expression | Statement | Function | Class, Function | None]
+    """For each function, class, `try`, `with` and call: the function that it stands in, None at module level."""
