@@ -141,7 +141,8 @@ def hazard() -> Drawing:
         "What a suspension does to finally, and to a terminal scope",
         "Two timelines of the same handler. Above, with finally: the MicroVM is terminated when the first "
         "invocation suspends, so the review has no machine, and at the true end nothing is terminated. "
-        "Below, with a terminal scope: nothing runs at the suspension, and the MicroVM is terminated once, at the end.",
+        "Below, with a terminal scope: nothing runs at the suspension, and the MicroVM is terminated once, "
+        "at the end.",
     )
     _timeline(drawing, 20, scope=False)
     _timeline(drawing, 342, scope=True)
@@ -210,9 +211,9 @@ def lifecycle() -> Drawing:
         980,
         560,
         "The lifecycle of a terminal scope",
-        "The body runs and registers. When it suspends, no action runs, and it is replayed later. When it ends, "
-        "an outcome is recorded; after a failure or cancellation the compensations run in reverse order, then "
-        "always the cleanups in reverse order; then the scope gives the result or raises the error.",
+        "The body runs and registers. When it suspends, no action runs, and it is replayed later. When it "
+        "ends, an outcome is recorded; after a failure or cancellation the compensations run in reverse "
+        "order, then always the cleanups in reverse order; then the scope gives the result or raises.",
     )
     drawing.text(24, 32, "The lifecycle of a scope", size=16, bold=True)
     drawing.label_box(
@@ -320,8 +321,9 @@ def forms() -> Drawing:
         980,
         420,
         "The same work in both forms, as the history shows it",
-        "In place: the body's operations keep their places in the enclosing context, followed by review.outcome "
-        "and the actions. Isolated: one CONTEXT named review holds the body's operations, the outcome and the actions.",
+        "In place: the body's operations keep their places in the enclosing context, followed by "
+        "review.outcome and the actions. Isolated: one CONTEXT named review holds the body's operations, the "
+        "outcome and the actions.",
     )
     drawing.text(24, 32, "In place", size=16, bold=True, fill=BODY)
     drawing.text(

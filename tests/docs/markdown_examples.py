@@ -132,13 +132,11 @@ def _marker(text: str, place: str) -> tuple[Marker, str]:
 # ---------------------------------------------------------------- running
 
 
-def run(example: Example, lint: Callable[[bytes, Path], list[str]]) -> Played | None:
-    """Do with an example what its kind says; `lint` gives the codes found in a source.
+def run(example: Example) -> Played | None:
+    """Do with an example what its kind says.
 
     Raises `ExampleError` when it does not do what the page says, and lets errors of the example through.
     """
-    if codes := example.marker.options.get("lint"):
-        _check_lint(example, codes, lint)
     if example.marker.kind == "fragment":
         _check_fragment(example)
         return None
@@ -251,25 +249,16 @@ def _check_fragment(example: Example) -> None:
         tree = ast.parse(code)
         compile(code, example.place, "exec")
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom) and _ours(node):
+        if isinstance(node, ast.Import | ast.ImportFrom) and _checked(node):
             exec(compile(ast.Module([node], []), example.place, "exec"), {})
 
 
-def _ours(node: ast.Import | ast.ImportFrom) -> bool:
+def _checked(node: ast.Import | ast.ImportFrom) -> bool:
     names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
     return all(
         name.split(".")[0] in {"durable_runtime", "durable_lint", "aws_durable_execution_sdk_python"}
         for name in names
     )
-
-
-def _check_lint(example: Example, codes: str, lint: Callable[[bytes, Path], list[str]]) -> None:
-    found = sorted(set(lint(_source(example).encode(), Path(f"example_{example.row}.py"))))
-    expected = [] if codes == "clean" else sorted(codes.split(","))
-    if found != expected:
-        raise ExampleError(
-            f"{example.place}: the linter reports {found or 'nothing'}, the page says {expected or 'nothing'}"
-        )
 
 
 def _check_outcome(example: Example, played: Played) -> None:
@@ -294,3 +283,15 @@ def _check_outcome(example: Example, played: Played) -> None:
         raise ExampleError(
             f"{example.place}: the page says it prints\n{example.prints}\n\nbut it prints\n{shown}"
         )
+
+
+# ---------------------------------------------------------------- linting
+
+
+def check_lint(example: Example, lint: Callable[[bytes, Path], list[str]]) -> None:
+    """Compare the codes that the page promises with those that `lint` finds. Raises `ExampleError`."""
+    promised = example.marker.options["lint"]
+    found = sorted(set(lint(_source(example).encode(), Path(f"example_{example.row}.py"))))
+    expected = [] if promised == "clean" else sorted(promised.split(","))
+    if found != expected:
+        raise ExampleError(f"{example.place}: the linter reports {found}, the page says {expected}")
