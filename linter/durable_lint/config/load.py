@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from durable_lint.config import selectors
+from durable_lint.config.paths import shown
 from durable_lint.config.settings import FIX_FORMS, OUTPUT_FORMATS, Settings
 
 if TYPE_CHECKING:
@@ -198,12 +199,6 @@ def table_of(file: Path, document: dict[str, object]) -> dict[str, object] | Non
     if file.name == OWN_FILE:
         raise ConfigError(f"{shown(file)}: keys stand at the top of this file, without [tool.{TABLE}]")
     return ours
-
-
-def shown(path: Path) -> str:
-    """Return a path as people write it: relative to the current directory where it lies in it."""
-    here = Path.cwd()
-    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
 def read_values(raw: Mapping[str, object], origin: str, directory: Path, *, where: str) -> dict[str, object]:

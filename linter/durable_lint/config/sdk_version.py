@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from durable_lint.config import load
+from durable_lint.config.paths import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -98,7 +99,7 @@ def lowest_allowed(directory: Path) -> SdkVersion | None:
     common = frozenset.intersection(*(releases for releases, _ in allowed))
     lowest = min(common or frozenset.union(*(releases for releases, _ in allowed)), key=key_of)
     tightest = min((entry for entry in allowed if lowest in entry[0]), key=lambda entry: len(entry[0]))
-    return SdkVersion(lowest, load.shown(tightest[1]))
+    return SdkVersion(lowest, shown(tightest[1]))
 
 
 def dependency_files(directory: Path) -> Iterator[Path]:

@@ -9,32 +9,11 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
-from durable_lint.config import patterns, selectors
+from durable_lint.config import selectors
+from durable_lint.source.files import DEFAULT_EXCLUDE, Selection
 
 FIX_FORMS = ("in-place", "callable")
 OUTPUT_FORMATS = ("full", "concise", "json", "sarif", "github", "gitlab", "junit")
-DEFAULT_EXCLUDE = (
-    ".bzr",
-    ".direnv",
-    ".eggs",
-    ".git",
-    ".hg",
-    ".mypy_cache",
-    ".nox",
-    ".pytest_cache",
-    ".ruff_cache",
-    ".svn",
-    ".tox",
-    ".venv",
-    "__pycache__",
-    "__pypackages__",
-    "_build",
-    "build",
-    "dist",
-    "node_modules",
-    "site-packages",
-    "venv",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +84,14 @@ class Settings:
         prefixes: list[str] = []
         for pattern, codes in self.per_file_ignores:
             negated = pattern.startswith("!")
-            if patterns.matches(path, pattern.removeprefix("!"), self.root) != negated:
+            if self.selection((pattern.removeprefix("!"),)).excludes(path) != negated:
                 prefixes.extend(codes)
         return tuple(prefixes)
+
+    def selection(self, exclude: tuple[str, ...] | None = None, *, force: bool = False) -> Selection:
+        """Return which files these settings leave out; with `force` also of those that are given by name."""
+        patterns = self.exclude + self.extend_exclude if exclude is None else exclude
+        return Selection(self.root, patterns, self.respect_gitignore, force)
 
     def reports(self, code: str, path: Path) -> bool:
         """Return whether a finding with this code is to be reported in this file."""
