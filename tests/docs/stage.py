@@ -1,7 +1,7 @@
 """Plays a durable handler on the SDK's own test runner and tells what a reader would see. Knows no Markdown.
 
 The log that comes out holds what the handler's effects wrote, in order, with `SUSPENDED` wherever an
-invocation ended because the execution only waits. Callbacks are answered when the execution has come to rest.
+invocation ended because the execution only waits, and `LOST` where it did not end by itself. Callbacks are answered when the execution has come to rest.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any  # the SDK's handlers take any event and give any result
 
+from aws_durable_execution_sdk_python.exceptions import CheckpointError
 from aws_durable_execution_sdk_python.lambda_service import ErrorObject, OperationStatus, OperationType
 from aws_durable_execution_sdk_python_testing.runner import DurableFunctionTestRunner
 
 SUSPENDED = "-- suspended --"
+LOST = "-- invocation lost --"
 Handler = Callable[[Any, Any], Any]
 
 
@@ -34,6 +36,7 @@ class Recorded:
     path: tuple[str, ...]
     type: str
     status: str
+    result: str | None = None
 
 
 @dataclass(frozen=True)
@@ -77,12 +80,14 @@ def play(
     log: list[str] | None = None,
     answers: Mapping[str, str | Rejection] | None = None,
     functions: Mapping[str, Handler] | None = None,
+    fault: Callable[[Sequence[Any]], str | None] = lambda updates: None,
     timeout: float = 30,
 ) -> Played:
     """Run `handler` until its execution is complete.
 
     `log` is the list that the effects write to; `answers` are sent in their order, each to the callback of
-    that name; `functions` can be invoked by name. Raises `TimeoutError` after `timeout` seconds.
+    that name; `functions` can be invoked by name. `fault` sees the updates of each checkpoint request and says what is
+    lost of it with the process: "update", "response" or None. Raises `TimeoutError` after `timeout` seconds.
     """
     seen, rest = log if log is not None else [], _Rest()
 
@@ -104,6 +109,7 @@ def play(
 
     with DurableFunctionTestRunner(invoked, poll_interval=0.02, execution_timeout=int(timeout) + 1) as runner:
         runner._executor.RETRY_BACKOFF_SECONDS = 0
+        _break(runner, fault)
         for name, function in (functions or {}).items():
             runner.register_function(name, function)
         arn = runner.run_async(input=json.dumps(event))
@@ -119,6 +125,21 @@ def play(
         message=error.message if error else None,
         operations=recorded,
     )
+
+
+def _break(runner: DurableFunctionTestRunner, fault: Callable[[Sequence[Any]], str | None]) -> None:
+    deliver = runner._service_client.checkpoint
+
+    def checkpoint(arn: str, token: str, updates: list[Any], client_token: str | None) -> Any:
+        lost = fault(updates)
+        if lost == "update":
+            raise CheckpointError("the update is lost")
+        output = deliver(arn, token, updates, client_token)
+        if lost == "response":
+            raise CheckpointError("the response is lost")
+        return output
+
+    runner._service_client.checkpoint = checkpoint
 
 
 def _answer(
@@ -161,7 +182,12 @@ def _recorded(operations: list[Any]) -> list[Recorded]:
         return (*above, operation.name or f"({operation.operation_type.value.lower()})")
 
     return [
-        Recorded(path(operation), operation.operation_type.value, operation.status.value)
+        Recorded(
+            path(operation),
+            operation.operation_type.value,
+            operation.status.value,
+            operation.step_details.result if operation.step_details else None,
+        )
         for operation in operations
         if operation.operation_type is not OperationType.EXECUTION
     ]

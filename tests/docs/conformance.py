@@ -1,0 +1,211 @@
+"""Runs the programs of docs/rfc/terminal-scope.cases.json on `durable_runtime`, in either form. Knows no Markdown."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any  # programs are JSON
+
+from aws_durable_execution_sdk_python import DurableContext, InvocationError, durable_execution
+from aws_durable_execution_sdk_python.config import Duration, StepConfig
+from aws_durable_execution_sdk_python.retries import RetryDecision
+from aws_durable_execution_sdk_python.waits import WaitForConditionConfig, WaitForConditionDecision
+from durable_runtime import DurableTerminalActions, ScopeCancelled, TerminalScopeConfig, terminal_scope
+from stage import LOST, SUSPENDED, Played, Rejection, play
+
+CASES = Path(__file__).parents[2] / "docs" / "rfc" / "terminal-scope.cases.json"
+FORMS = ("in place", "isolated")
+SCOPE = "S"
+SECOND = Duration.from_seconds(1)
+Program = list[list[Any]]
+
+
+class Oops(Exception):
+    """What a program raises."""
+
+
+@dataclass
+class Run:
+    """One execution of a program: what the outside world saw, and the error that left the handler."""
+
+    form: str
+    config: TerminalScopeConfig
+    effects: list[str] = field(default_factory=list)
+    passed: Counter[str] = field(default_factory=Counter)
+    error: BaseException | None = None
+
+    def first(self, key: str, times: int = 1) -> bool:
+        """Whether the program comes by here for the first time (or one of the first `times`)."""
+        self.passed[key] += 1
+        return self.passed[key] <= times
+
+
+def cases() -> list[dict[str, Any]]:
+    """The conformance cases, as the file has them."""
+    loaded: list[dict[str, Any]] = json.loads(CASES.read_text(encoding="utf-8"))["cases"]
+    return loaded
+
+
+def perform(case: dict[str, Any], form: str) -> tuple[Run, Played]:
+    """Run a case in a form until its execution is complete."""
+    run = Run(form, TerminalScopeConfig(**case.get("config", {})))
+
+    @durable_execution
+    def handler(event: object, context: DurableContext) -> None:
+        try:
+            _scope(run, context, SCOPE, case["program"], "", run.config)
+        except Exception as error:
+            run.error = error
+            raise
+
+    answers = {
+        name: Rejection(answer["error"]) if isinstance(answer, dict) else answer
+        for name, answer in case.get("answers", {}).items()
+    }
+    lose = dict(case.get("lose", {}))
+
+    def fault(updates: Any) -> str | None:
+        hit = any(u.name == lose.get("operation") and u.action.value == lose.get("action") for u in updates)
+        if not hit:
+            return None
+        lost: str = lose.pop("lost")
+        lose.clear()
+        return lost
+
+    functions = {"other": lambda event, lambda_context: "done"}
+    return run, play(handler, {}, log=run.effects, answers=answers, functions=functions, fault=fault)
+
+
+def effects(run: Run) -> list[str]:
+    """The effects in the notation of the cases."""
+    return [{SUSPENDED: "‖", LOST: "⚡"}.get(effect, effect) for effect in run.effects]
+
+
+def history(case: dict[str, Any], played: Played) -> list[str]:
+    """The history in the notation of the cases: no CONTEXT of a scope, no branch of a map."""
+    marks = {"SUCCEEDED": "✓", "FAILED": "✗"}
+    scopes = {SCOPE, "inner", "T"}
+    return [
+        f"{operation.path[-1]} {marks.get(operation.status, '…')}"
+        for operation in played.operations
+        if not (
+            operation.type == "CONTEXT"
+            and (operation.path[-1] in scopes or operation.path[-1].startswith("map-item"))
+        )
+    ]
+
+
+def _scope(
+    run: Run,
+    context: DurableContext,
+    name: str,
+    program: Program,
+    item: str,
+    config: TerminalScopeConfig | None = None,
+) -> None:
+    if run.form == "isolated":
+
+        def body(scope_context: DurableContext, terminal: DurableTerminalActions) -> None:
+            _statements(run, scope_context, terminal, program, item)
+
+        terminal_scope(context, body, name=name, config=config)
+    else:
+        with terminal_scope(context, name=name, config=config) as terminal:
+            _statements(run, context, terminal, program, item)
+
+
+def _statements(
+    run: Run, context: DurableContext, terminal: DurableTerminalActions, program: Program, item: str
+) -> None:
+    for verb, *rest in program:
+        name = rest[0] if rest and isinstance(rest[0], str) else ""
+        options = rest[-1] if rest and isinstance(rest[-1], dict) else {}
+        if verb in ("step", "cleanup", "compensate", "cleanup_once"):
+            if verb == "cleanup_once" and not run.first(verb):
+                continue
+            _durable(run, context, terminal, verb.removesuffix("_once"), name, options, item)
+        elif verb == "wait":
+            context.wait(SECOND, name=name)
+        elif verb == "callback":
+            context.create_callback(name=name).result()
+        elif verb == "invoke":
+            context.invoke(name, {}, name=name)
+        elif verb == "poll":
+            _poll(run, context, name)
+        elif verb == "child":
+            context.run_in_child_context(
+                lambda child, p=rest[1]: _statements(run, child, terminal, p, item), name=name
+            )
+        elif verb == "map":
+            context.map(
+                rest[1], lambda c, i, n, all_, p=rest[2]: _statements(run, c, terminal, p, i), name=name
+            )
+        elif verb == "scope":
+            _scope(run, context, name, rest[1], item)
+        elif verb == "swallow":
+            try:
+                _statements(run, context, terminal, rest[0], item)
+            except BaseException:
+                pass
+        elif verb == "raise" or (verb == "raise_once" and run.first(verb)):
+            raise Oops(name)
+        elif verb == "raise_later" and not run.first(verb):
+            raise Oops(name)
+        elif verb == "cancel":
+            raise ScopeCancelled("stopped")
+        elif verb == "exit" and run.first(verb, rest[0]):
+            raise SystemExit
+        elif verb == "retryable" and run.first(verb, rest[0]):
+            raise InvocationError("try again")
+
+
+def _durable(
+    run: Run,
+    context: DurableContext,
+    terminal: DurableTerminalActions,
+    verb: str,
+    name: str,
+    options: dict[str, Any],
+    item: str,
+) -> None:
+    failures = options.get("fails", 0)
+
+    def work(_: object) -> None:
+        run.effects.append(f"{name} {item}".strip())
+        if failures == "always" or run.first(f"{verb} {name} {item}", failures):
+            if failures:
+                raise Oops(name)
+
+    def retry(error: Exception, attempt: int) -> RetryDecision:
+        return RetryDecision(should_retry=failures != "always", delay=SECOND)
+
+    def drain(action_context: DurableContext) -> None:
+        action_context.wait(SECOND, name=options["waits"])
+        work(action_context)
+
+    config = StepConfig(retry_strategy=retry)
+    if verb == "step":
+        context.step(work, name=name, config=config)
+    elif "waits" in options:
+        terminal.cleanup_in_context(drain, name=name)
+    elif verb == "cleanup":
+        terminal.cleanup(work, name=name, config=config)
+    else:
+        terminal.compensate(work, name=name, config=config)
+
+
+def _poll(run: Run, context: DurableContext, name: str) -> None:
+    def check(state: int, _: object) -> int:
+        run.effects.append(name)
+        return state + 1
+
+    def strategy(state: int, attempts: int) -> WaitForConditionDecision:
+        if state >= 2:
+            return WaitForConditionDecision.stop_polling()
+        return WaitForConditionDecision.continue_waiting(SECOND)
+
+    context.wait_for_condition(
+        check, WaitForConditionConfig(wait_strategy=strategy, initial_state=0), name=name
+    )

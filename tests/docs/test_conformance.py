@@ -1,0 +1,36 @@
+"""The conformance cases of docs/rfc/terminal-scope.md hold for `durable_runtime`, in both forms."""
+
+from __future__ import annotations
+
+import json
+from typing import Any  # cases are JSON
+
+import pytest
+from conformance import FORMS, cases, effects, history, perform
+
+RUNS = [(case, form) for case in cases() for form in case.get("forms", FORMS)]
+
+
+@pytest.mark.parametrize(("case", "form"), RUNS, ids=[f"{form}: {case['name']}" for case, form in RUNS])
+def test_a_conformance_case_has_its_documented_effects_and_history(case: dict[str, Any], form: str) -> None:
+    run, played = perform(case, form)
+    order = sorted if case.get("unordered") else list
+    assert order(effects(run)) == order(case["effects"])
+    assert order(history(case, played)) == order(case["history"])
+    records = [op.result for op in played.operations if op.path[-1] == "S.outcome"]
+    if records and records[0]:
+        assert json.loads(records[0])["outcome"] == case["outcome"]
+    fails = (
+        case["outcome"] != "SUCCEEDED"
+        or (case.get("failures") and not case.get("tolerated"))
+        or case.get("error")
+    )
+    assert played.status == ("FAILED" if fails else "SUCCEEDED")
+    if "error" in case:
+        assert type(run.error).__name__ == case["error"]
+    if "failures" in case:
+        listed = [
+            f"{f.kind} {f.name}" + (" skipped" if f.skipped else "")
+            for f in getattr(run.error, "terminal_failures")
+        ]
+        assert listed == case["failures"]
