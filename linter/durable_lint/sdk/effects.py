@@ -1027,7 +1027,8 @@ CALLS: tuple[Entry, ...] = (
         aws_lambda_powertools.Metrics.** aws_lambda_powertools.metrics.** aws_embedded_metrics.**
         prometheus_client.** statsd.** datadog.statsd.**
         datadog.dogstatsd.** datadog.initialize datadog_lambda.**
-        opentelemetry.metrics.**         """,
+        opentelemetry.metrics.**
+        """,
     ),
     *_all(
         False,
@@ -1043,7 +1044,8 @@ CALLS: tuple[Entry, ...] = (
         "ends, labels or exports tracing spans",
         """
         opentelemetry.** ddtrace.** aws_xray_sdk.** aws_lambda_powertools.Tracer.** newrelic.**
-        elasticapm.** logfire.** sentry_sdk.**         """,
+        elasticapm.** logfire.** sentry_sdk.**
+        """,
     ),
     *_all(False, "reports to the monitor that the job is over", "sentry_sdk.crons.** sentry_sdk.monitor"),
     # Tests.
@@ -1081,7 +1083,10 @@ def _tree(entries: Iterable[Entry]) -> _Node:
         last = segments[-1] == "**"
         node = root
         for segment in segments[:-1] if last else segments:
-            node = node.setdefault(segment, _Node())
+            child = node.get(segment)
+            if child is None:
+                child = node[segment] = _Node()
+            node = child
         if last:
             node.tail = entry
         else:
