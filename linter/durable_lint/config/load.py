@@ -79,6 +79,11 @@ class Resolver:
             raise found
         return found
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The configuration files that were read so far, without those that they extend."""
+        return tuple(self._by_file)
+
     def forget(self) -> None:
         """Read the configuration files again when they are next asked for (editors, `--watch`)."""
         self._by_directory.clear()

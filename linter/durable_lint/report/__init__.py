@@ -52,3 +52,24 @@ def render(output_format: str, run: Run, style: Style) -> Iterator[str]:
 
             return junit(run, style)
     raise ValueError(f"unknown format {output_format!r}")
+
+
+def statistics(output_format: str, run: Run, style: Style) -> Iterator[str]:
+    """Return the pieces of the counts by rule, as `json` or as text."""
+    from durable_lint.report import counts
+
+    return counts.statistics_json(run) if output_format == "json" else counts.statistics(run, style)
+
+
+def summary(run: Run, style: Style, *, fixing: bool) -> Iterator[str]:
+    """Return the lines that close a report for people."""
+    from durable_lint.report import text
+
+    return text.summary(run, style, fixing=fixing)
+
+
+def hidden(run: Run) -> str:
+    """Return the line that says what the baseline keeps back."""
+    from durable_lint.report import text
+
+    return text.hidden(run)

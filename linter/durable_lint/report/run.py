@@ -59,8 +59,8 @@ class Run:
     findings: tuple[Finding, ...] = ()
     failures: tuple[Failure, ...] = ()
     notes: tuple[Note, ...] = ()
-    files: int = 0
-    """How many files were judged, clean ones included."""
+    judged: frozenset[Path] = frozenset()
+    """The files that were judged, clean ones included."""
 
     skipped: int = 0
     """How many files were too large to be judged."""
@@ -79,6 +79,11 @@ class Run:
 
     source: Callable[[Path], SourceText | None] = field(default=no_source, compare=False, repr=False)
     """Gives the text of a file, for the lines that a report shows."""
+
+    @property
+    def files(self) -> int:
+        """How many files were judged."""
+        return len(self.judged)
 
     def would_fix(self, finding: Finding) -> bool:
         """Return whether `--fix`, with the other options as they are, would apply this finding's fix."""

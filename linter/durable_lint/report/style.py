@@ -22,6 +22,10 @@ class Style:
     links: bool = False
     width: int = 110
 
+    def plain(self) -> Style:
+        """Return the style for what goes into a file."""
+        return Style()
+
     def paint(self, text: str, *looks: str) -> str:
         """Return the text in the given looks, or as it is."""
         if not self.color or not text:

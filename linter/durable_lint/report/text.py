@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from durable_lint.config.paths import shown
@@ -71,29 +72,51 @@ def headline(finding: Finding, run: Run, style: Style) -> str:
     return f"{place} {code}{mark} {clean(finding.message)}"
 
 
-def summary(run: Run, style: Style, *, fixing: bool = False) -> Iterator[str]:
-    """Yield the lines that close a report for people."""
-    count = len(run.findings)
-    if fixing and run.fixed:
+def applied(run: Run, style: Style) -> Iterator[str]:
+    """Yield what was fixed, by file and rule."""
+    by_path: dict[Path, Counter[tuple[str, str]]] = {}
+    for finding in run.fixed:
+        by_path.setdefault(finding.path, Counter())[finding.code, finding.name] += 1
+    for path, fixed in sorted(by_path.items()):
+        yield f"{style.paint(clean(shown(path)), 'bold')}:\n"
+        for (code, name), count in sorted(fixed.items()):
+            yield f"    {count} x {style.paint(code, 'red', 'bold')} ({name})\n"
+
+
+def summary(run: Run, style: Style, *, fixing: bool) -> Iterator[str]:
+    """Yield the lines that close a report for people.
+
+    `fixing` says whether fixes were applied in this run.
+    """
+    if fixing:
         yield style.paint(f"Fixed {plural(len(run.fixed), 'finding')}.", "green") + "\n"
-    if count:
+    if run.findings:
         files = len({finding.path for finding in run.findings})
-        yield f"Found {plural(count, 'finding')} in {plural(files, 'file')}.\n"
+        left = " left" if fixing else ""
+        yield f"Found {plural(len(run.findings), 'finding')}{left} in {plural(files, 'file')}.\n"
     elif not run.failures:
-        yield style.paint(f"No findings in {plural(run.files, 'file')}.", "green") + "\n"
+        left = " left" if fixing else ""
+        yield style.paint(f"No findings{left} in {plural(run.files, 'file')}.", "green") + "\n"
     safe = sum(_is(finding, Applicability.SAFE) for finding in run.findings)
     unsafe = sum(_is(finding, Applicability.UNSAFE) for finding in run.findings)
-    if run.unsafe_fixes:
-        safe, unsafe = safe + unsafe, 0
-    if safe and not fixing:
-        more = f" ({unsafe} more with `--fix --unsafe-fixes`)" if unsafe else ""
-        yield f"[*] {safe} fixable with `--fix`{more}.\n"
-    elif unsafe:
-        yield f"{unsafe} fixable with `--fix --unsafe-fixes`.\n"
+    if fixing and unsafe and not run.unsafe_fixes:
+        yield f"{unsafe} more can be fixed with `--unsafe-fixes`.\n"
+    elif not fixing and run.unsafe_fixes and safe + unsafe:
+        yield f"[*] {safe + unsafe} can be fixed with `--fix`.\n"
+    elif not fixing and safe:
+        more = f", {unsafe} more with `--fix --unsafe-fixes`" if unsafe else ""
+        yield f"[*] {safe} can be fixed with `--fix`{more}.\n"
+    elif not fixing and unsafe:
+        yield f"{unsafe} can be fixed with `--fix --unsafe-fixes`.\n"
     if run.hidden:
-        yield f"{plural(run.hidden, 'finding')} hidden by the baseline.\n"
+        yield hidden(run) + "\n"
     if run.skipped:
         yield f"{plural(run.skipped, 'file')} skipped as too large (see `max-file-size`).\n"
+
+
+def hidden(run: Run) -> str:
+    """Return the line that says what the baseline keeps back."""
+    return f"{plural(run.hidden, 'finding')} hidden by the baseline."
 
 
 def _is(finding: Finding, applicability: Applicability) -> bool:

@@ -149,3 +149,25 @@ def _plain_comments(lines: tuple[str, ...], after: int) -> Iterator[Comment]:
         for match in _STRING_OR_COMMENT.finditer(line):
             if match["comment"]:
                 yield Comment(row, match.start() + 1, match["comment"])
+
+
+def rows_inside_strings(source: SourceText) -> frozenset[int]:
+    """Return the rows that end inside a string, where a comment would be part of it."""
+    import tokenize
+
+    ended_lines = iter([f"{line}\n" for line in source.lines])
+    start = getattr(tokenize, "FSTRING_START", -1)
+    end = getattr(tokenize, "FSTRING_END", -1)
+    rows: set[int] = set()
+    opened: list[int] = []
+    try:
+        for token in tokenize.generate_tokens(lambda: next(ended_lines, "")):
+            if token.type == tokenize.STRING:
+                rows.update(range(token.start[0], token.end[0]))
+            elif token.type == start:
+                opened.append(token.start[0])
+            elif token.type == end and opened:
+                rows.update(range(opened.pop(), token.end[0]))
+    except (tokenize.TokenError, SyntaxError):
+        pass
+    return frozenset(rows)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def statistics(run: Run, style: Style) -> Iterator[str]:
     """Yield a line for each rule that was found: how often, its code, whether `--fix` fixes it, its name."""
-    rows = counts(run)
+    rows = counted(run)
     width = max((len(str(count)) for _, _, count, _ in rows), default=1)
     for code, name, count, fixable in rows:
         mark = "[*]" if fixable == count else "[-]" if fixable else "[ ]"
@@ -27,12 +27,12 @@ def statistics_json(run: Run) -> Iterator[str]:
 
     rows = [
         {"code": code, "name": name, "count": count, "fixable": fixable == count, "fixable_count": fixable}
-        for code, name, count, fixable in counts(run)
+        for code, name, count, fixable in counted(run)
     ]
     yield json.dumps(rows, indent=2) + "\n"
 
 
-def counts(run: Run) -> list[tuple[str, str, int, int]]:
+def counted(run: Run) -> list[tuple[str, str, int, int]]:
     """Return code, name, count and how many `--fix` would fix, the most frequent first."""
     found = Counter((finding.code, finding.name) for finding in run.findings)
     fixable = Counter(finding.code for finding in run.findings if run.would_fix(finding))

@@ -1,0 +1,296 @@
+"""The one object behind the command line, the flake8 plugin, the language server and the library functions.
+
+It takes files through the house (source, gate, facts, project, rules, suppressions, fixes) and gives plain
+results; it prints nothing, and knows neither options nor formats.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from durable_lint.config.load import ConfigError, Resolver
+from durable_lint.source.text import SourceError, SourceSyntaxError, SourceText, parse, read_bytes
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from durable_lint.analysis import Analysis
+    from durable_lint.config.settings import Settings
+    from durable_lint.report.run import Failure, Note
+    from durable_lint.rules.finding import Finding
+
+UNUSED_SUPPRESSION = "LDC901"
+SYNTAX_ERROR = "LDC900"
+
+
+@dataclass(frozen=True, slots=True)
+class FileResult:
+    """What one file came to. `findings` are sorted by place; those that a comment switches off are only
+    counted.
+    """
+
+    path: Path
+    findings: tuple[Finding, ...] = ()
+    suppressed: int = 0
+    failures: tuple[Failure, ...] = ()
+    notes: tuple[Note, ...] = ()
+    skipped: bool = False
+
+
+class Linter:
+    """Lints files of any number of projects, each with the settings that hold for it.
+
+    It has state: the analysis of each project (modules that were read while following calls) and the contents
+    of files that were handed in and not read from disk.
+    """
+
+    def __init__(self, settings: Settings | Resolver, *, with_fixes: bool = False) -> None:
+        self._settings = settings
+        self._with_fixes = with_fixes
+        self._analyses: dict[Settings, Analysis] = {}
+        self._contents: dict[Path, bytes] = {}
+
+    def settings_for(self, path: Path) -> Settings:
+        """Return the settings for a file (an absolute path). Raises `ConfigError`."""
+        return (
+            self._settings.for_directory(path.parent)
+            if isinstance(self._settings, Resolver)
+            else self._settings
+        )
+
+    def lint(self, path: Path, raw: bytes | None = None, tree: ast.Module | None = None) -> FileResult:
+        """Return what is to be reported in a file. `raw` is its content, read from disk when None.
+
+        `tree` is the file's own tree where a caller has it already. Never raises for what is in the file: a
+        file that can't be read, or whose analysis fails, is a failure in the result. Raises `ConfigError`.
+        """
+        path = absolute(path)
+        settings = self.settings_for(path)
+        try:
+            if raw is None:
+                raw = self._contents.get(path) or read_bytes(path)
+            else:
+                self.update(path, raw)
+            return self._lint(path, raw, tree, settings)
+        except SourceError as error:
+            return FileResult(path, failures=(_failure(path, str(error)),))
+        except Exception as error:  # one file's crash must not take the others with it
+            return FileResult(path, failures=(_failure(path, crash_message(error)),))
+
+    def _lint(self, path: Path, raw: bytes, tree: ast.Module | None, settings: Settings) -> FileResult:
+        if not raw.isascii() or b"coding" in raw[:4096]:
+            SourceText.from_bytes(path, raw)
+        analysis = self.analysis(settings)
+        unused = settings.is_enabled(UNUSED_SUPPRESSION)
+        if not analysis.could_hold_finding(path, raw, tree) and not (unused and may_suppress(raw)):
+            return FileResult(path)
+        if len(raw) > settings.max_file_size:
+            size = f"{len(raw):,} bytes, and `max-file-size` is {settings.max_file_size:,}"
+            note = _note(path, f"skipped: it has {size}", important=True)
+            return FileResult(path, notes=(note,), skipped=True)
+        source = SourceText.from_bytes(path, raw)
+        try:
+            tree = parse(source) if tree is None or not raw.isascii() else tree
+            found = analysis.findings(source, tree, every_rule=unused)
+        except SourceSyntaxError as error:
+            found = [syntax_error(path, error)]
+        return self._judged(source, found, settings, analysis)
+
+    def _judged(
+        self, source: SourceText, found: list[Finding], settings: Settings, analysis: Analysis
+    ) -> FileResult:
+        from durable_lint.source.suppressions import Suppressions
+
+        path = source.path
+        suppressions = Suppressions(source, _names())
+        kept: list[Finding] = []
+        suppressed = 0
+        for finding in found:
+            covering = suppressions.covering(finding)
+            if not settings.reports(finding.code, path):
+                continue
+            if covering:
+                suppressed += 1
+            else:
+                kept.append(finding)
+        if settings.reports(UNUSED_SUPPRESSION, path):
+            from durable_lint.adoption.unused import unused_suppressions
+
+            kept.extend(unused_suppressions(source, suppressions, found))
+        if self._with_fixes and kept:
+            kept = [_allowed(finding, settings) for finding in analysis.with_fixes(path, kept)]
+        kept.sort(key=lambda finding: finding.sort_key)
+        return FileResult(path, tuple(kept), suppressed, notes=analysis.notes(path))
+
+    def analysis(self, settings: Settings) -> Analysis:
+        """Return the analysis of the project that these settings belong to."""
+        found = self._analyses.get(settings)
+        if found is None:
+            from durable_lint.analysis import Analysis
+
+            found = self._analyses[settings] = Analysis(settings)
+            for path, raw in self._contents.items():
+                found.update(path, raw)
+        return found
+
+    def update(self, path: Path, raw: bytes | None) -> None:
+        """Say that a file now has this content, whatever is on disk; None gives it back to the disk."""
+        if raw is None:
+            self._contents.pop(path, None)
+        elif self._contents.get(path) == raw:
+            return
+        else:
+            self._contents[path] = raw
+        for analysis in self._analyses.values():
+            analysis.update(path, raw)
+
+    def content(self, path: Path) -> bytes | None:
+        """Return the content that was handed in for a file, None where the disk has it."""
+        return self._contents.get(path)
+
+    def files(self, paths: Iterable[Path], *, force_exclude: bool = False) -> Iterator[Path | Failure]:
+        """Yield the files that paths stand for, absolute, each once; failures for paths that can't be used.
+
+        With `force_exclude` the settings' `exclude` holds for files that are given by name too.
+        """
+        from durable_lint.source.files import PathError, python_files
+
+        seen: set[str] = set()
+        for given in paths:
+            top = absolute(given)
+            try:
+                settings = (
+                    self._settings.for_path(top) if isinstance(self._settings, Resolver) else self._settings
+                )
+            except ConfigError as error:
+                yield from (_failure(None, message) for message in error.messages)
+                continue
+            for found in python_files([top], settings.selection(force=force_exclude)):
+                if isinstance(found, PathError):
+                    yield _failure(found.path, found.message)
+                elif self._is_wanted(found, top, settings) and _is_new(found, seen):
+                    yield found
+
+    def _is_wanted(self, found: Path, top: Path, settings: Settings) -> bool:
+        """Return whether a file's own settings keep it in, where they are not those of the walk."""
+        if found == top:
+            return True
+        try:
+            own = self.settings_for(found)
+        except ConfigError:
+            return True
+        return own is settings or not own.selection().excludes(found)
+
+    def forget(self) -> None:
+        """Read configuration and files again when they are next asked for; contents that were handed in stay."""
+        self._analyses.clear()
+        if isinstance(self._settings, Resolver):
+            from durable_lint.config import sdk_version
+
+            self._settings.forget()
+            sdk_version.forget()
+
+    def source(self, path: Path) -> SourceText | None:
+        """Return a file's text for showing, as it was linted; None when it can't be read."""
+        try:
+            raw = self._contents.get(path)
+            return SourceText.read(path) if raw is None else SourceText.from_bytes(path, raw)
+        except SourceError:
+            return None
+
+
+def lint_source(source: bytes, path: str | os.PathLike[str], settings: Settings | None) -> list[Finding]:
+    """Do what `durable_lint.lint` says."""
+    where = absolute(Path(path))
+    result = Linter(settings or Resolver(), with_fixes=True).lint(where, source)
+    for failure in result.failures:
+        raise ValueError(failure.line())
+    return list(result.findings)
+
+
+def fix_source(
+    source: bytes, path: str | os.PathLike[str], settings: Settings | None, *, unsafe_fixes: bool
+) -> bytes:
+    """Do what `durable_lint.fix` says."""
+    from durable_lint.rewrite import Rewriter
+
+    where = absolute(Path(path))
+    linter = Linter(settings or Resolver(), with_fixes=True)
+    rewritten = Rewriter(linter, unsafe_fixes=unsafe_fixes, only=where).rewrite(where, source)
+    for failure in rewritten.result.failures:
+        raise ValueError(failure.line())
+    return rewritten.contents.get(where, source)
+
+
+def absolute(path: Path) -> Path:
+    """Return an absolute path without `..`, symlinks left as they are."""
+    return path if path.is_absolute() and ".." not in path.parts else Path(os.path.abspath(path))  # noqa: PTH100
+
+
+def _allowed(finding: Finding, settings: Settings) -> Finding:
+    if finding.fix is None or settings.is_fixable(finding.code):
+        return finding
+    return replace(finding, fix=None, no_fix="switched off by `fixable` or `unfixable`")
+
+
+def _is_new(path: Path, seen: set[str]) -> bool:
+    real = os.path.realpath(path)
+    if real in seen:
+        return False
+    seen.add(real)
+    return True
+
+
+def may_suppress(raw: bytes) -> bool:
+    """Return whether a file may hold a suppression of ours, from its bytes alone."""
+    lowered = raw.lower()
+    return b"noqa" in lowered and (b"ldc" in lowered or b"durable-lint" in lowered or b"-" in lowered)
+
+
+def syntax_error(path: Path, error: SourceSyntaxError) -> Finding:
+    """Return the finding for a file that can't be parsed."""
+    from durable_lint.rules.finding import Finding, Position
+
+    place = Position(error.row, error.column)
+    return Finding(
+        code=SYNTAX_ERROR,
+        name="syntax-error",
+        path=path,
+        start=place,
+        end=Position(error.row, error.column + 1),
+        message=f"can't be parsed: {error.message}",
+        help="mend the syntax; nothing else in this file was judged",
+        noqa_rows=frozenset({error.row}),
+    )
+
+
+def crash_message(error: BaseException) -> str:
+    """Return one line for a crash: what it was and where in the tool it happened."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    where = "" if at is None else f" at {Path(at.tb_frame.f_code.co_filename).name}:{at.tb_lineno}"
+    said = " ".join(str(error).split())
+    return f"analysis failed ({type(error).__name__}{f': {said}' if said else ''}{where}); please report this"
+
+
+def _failure(path: Path | None, message: str) -> Failure:
+    from durable_lint.report.run import Failure
+
+    return Failure(path, message)
+
+
+def _note(path: Path, message: str, *, important: bool) -> Note:
+    from durable_lint.report.run import Note
+
+    return Note(path, message, important)
+
+
+def _names() -> Mapping[str, str]:
+    from durable_lint.config.selectors import rules
+
+    return {rule.name: code for code, rule in rules().items()}

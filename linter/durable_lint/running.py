@@ -1,0 +1,156 @@
+"""Takes many files through a `Linter`, one after the other or in several processes, and adds up what came of
+it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from durable_lint.config.load import ConfigError
+from durable_lint.report.run import Failure, Note, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from durable_lint.linter import FileResult, Linter
+    from durable_lint.rules.finding import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A file to lint; `raw` is its content where that does not come from disk."""
+
+    path: Path
+    raw: bytes | None = None
+
+
+@dataclass
+class Total:
+    """Adds up the results of files. `progress` is told how many files are done."""
+
+    progress: Callable[[int], None] = field(default=lambda _done: None)
+    findings: list[Finding] = field(default_factory=list)
+    failures: dict[Failure, None] = field(default_factory=dict)
+    notes: dict[Note, None] = field(default_factory=dict)
+    judged: set[Path] = field(default_factory=set)
+    skipped: int = 0
+    suppressed: int = 0
+
+    def add(self, result: FileResult) -> None:
+        """Count one file's result."""
+        self.findings.extend(result.findings)
+        self.failures.update(dict.fromkeys(result.failures))
+        self.notes.update(dict.fromkeys(result.notes))
+        if not result.failures and not result.skipped:
+            self.judged.add(result.path)
+        self.skipped += result.skipped
+        self.suppressed += result.suppressed
+        self.progress(len(self.judged) + self.skipped + len(self.failures))
+
+    def start_again(self) -> None:
+        """Forget the files that were counted, but not what failed."""
+        self.findings.clear()
+        self.judged.clear()
+        self.skipped = self.suppressed = 0
+
+    def fail(self, failure: Failure) -> None:
+        """Count something that could not be judged, once."""
+        self.failures[failure] = None
+
+    def fail_config(self, error: ConfigError) -> None:
+        """Count a configuration that can't be used, once however many files it holds for."""
+        for message in error.messages:
+            self.fail(Failure(None, message))
+
+    def run(self, linter: Linter, *, unsafe_fixes: bool = False, fixed: Iterable[Finding] = ()) -> Run:
+        """Return the whole as plain data, sorted."""
+        return Run(
+            findings=tuple(sorted(self.findings, key=lambda finding: finding.sort_key)),
+            failures=tuple(self.failures),
+            notes=tuple(self.notes),
+            judged=frozenset(self.judged),
+            skipped=self.skipped,
+            suppressed=self.suppressed,
+            fixed=tuple(fixed),
+            unsafe_fixes=unsafe_fixes,
+            source=linter.source,
+        )
+
+
+def lint_all(
+    linter: Linter, inputs: Iterable[Input | Failure], total: Total, *, jobs: int | None = None
+) -> None:
+    """Lint files into `total`, in `jobs` processes; None means as many as pay off."""
+    for each in inputs:
+        if isinstance(each, Failure):
+            total.fail(each)
+            continue
+        try:
+            total.add(linter.lint(each.path, each.raw))
+        except ConfigError as error:
+            total.fail_config(error)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrites:
+    """What rewriting came to: bytes before and after for each file that changed, and the findings that were
+    fixed.
+    """
+
+    before: dict[Path, bytes]
+    after: dict[Path, bytes]
+    fixed: tuple[Finding, ...]
+    inputs: dict[Path, bytes]
+    """The contents that were handed in, not read from disk."""
+
+
+def rewrite_all(
+    linter: Linter, inputs: Iterable[Input | Failure], total: Total, *, unsafe_fixes: bool | None
+) -> Rewrites:
+    """Fix files in memory, one after the other; what is left to report goes into `total`. Nothing is written.
+
+    `unsafe_fixes` None leaves the choice to each file's settings.
+    """
+    from durable_lint.rewrite import Rewriter
+
+    before: dict[Path, bytes] = {}
+    after: dict[Path, bytes] = {}
+    fixed: list[Finding] = []
+    touched: list[Input] = []
+    for each in inputs:
+        if isinstance(each, Failure):
+            total.fail(each)
+            continue
+        try:
+            unsafe = linter.settings_for(each.path).unsafe_fixes if unsafe_fixes is None else unsafe_fixes
+            rewritten = Rewriter(linter, unsafe_fixes=unsafe, before=before).rewrite(each.path, each.raw)
+        except ConfigError as error:
+            total.fail_config(error)
+            continue
+        after.update(rewritten.contents)
+        fixed.extend(rewritten.fixed)
+        touched.append(each)
+        total.add(rewritten.result)
+    changed = {path: raw for path, raw in after.items() if raw != before.get(path)}
+    if len(changed) > 1 or changed.keys() - {each.path for each in touched}:
+        # A fix may have changed what another file's calls lead to, after that file was judged.
+        total.start_again()
+        for each in touched:
+            total.add(linter.lint(each.path, linter.content(each.path)))
+    handed_in = {each.path: each.raw for each in touched if each.raw is not None}
+    return Rewrites({path: before[path] for path in changed}, changed, tuple(fixed), handed_in)
+
+
+def write_all(rewrites: Rewrites) -> list[Failure]:
+    """Write every file that changed, each at once or not at all. Return what could not be written."""
+    from durable_lint.source.write import write_atomically
+
+    failures: list[Failure] = []
+    for path, raw in rewrites.after.items():
+        try:
+            write_atomically(path, raw)
+        except OSError as error:
+            failures.append(Failure(path, f"can't be written: {error.strerror or error}"))
+    return failures
