@@ -1,7 +1,8 @@
-"""Runs the programs of docs/rfc/terminal-scope.cases.json on `durable_runtime`, in either form. Knows no Markdown."""
+"""Runs the programs of docs/rfc/terminal-scope.cases.json on `durable_runtime`, in either form."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
 from dataclasses import dataclass, field
@@ -53,7 +54,7 @@ def perform(case: dict[str, Any], form: str) -> tuple[Run, Played]:
     run = Run(form, TerminalScopeConfig(**case.get("config", {})))
 
     @durable_execution
-    def handler(event: object, context: DurableContext) -> None:
+    def handler(_event: object, context: DurableContext) -> None:
         try:
             _scope(run, context, SCOPE, case["program"], "", run.config)
         except Exception as error:
@@ -74,7 +75,7 @@ def perform(case: dict[str, Any], form: str) -> tuple[Run, Played]:
         lose.clear()
         return lost
 
-    functions = {"other": lambda event, lambda_context: "done"}
+    functions = {"other": lambda _event, _context: "done"}
     return run, play(handler, {}, log=run.effects, answers=answers, functions=functions, fault=fault)
 
 
@@ -83,7 +84,7 @@ def effects(run: Run) -> list[str]:
     return [{SUSPENDED: "‖", LOST: "⚡"}.get(effect, effect) for effect in run.effects]
 
 
-def history(case: dict[str, Any], played: Played) -> list[str]:
+def history(played: Played) -> list[str]:
     """The history in the notation of the cases: no CONTEXT of a scope, no branch of a map."""
     marks = {"SUCCEEDED": "✓", "FAILED": "✗"}
     scopes = {SCOPE, "inner", "T"}
@@ -140,18 +141,18 @@ def _statements(
             )
         elif verb == "map":
             context.map(
-                rest[1], lambda c, i, n, all_, p=rest[2]: _statements(run, c, terminal, p, i), name=name
+                rest[1], lambda branch, i, *_, p=rest[2]: _statements(run, branch, terminal, p, i), name=name
             )
         elif verb == "scope":
             _scope(run, context, name, rest[1], item)
         elif verb == "swallow":
-            try:
+            with contextlib.suppress(BaseException):
                 _statements(run, context, terminal, rest[0], item)
-            except BaseException:
-                pass
-        elif verb == "raise" or (verb == "raise_once" and run.first(verb)):
-            raise Oops(name)
-        elif verb == "raise_later" and not run.first(verb):
+        elif (
+            verb == "raise"
+            or (verb == "raise_once" and run.first(verb))
+            or (verb == "raise_later" and not run.first(verb))
+        ):
             raise Oops(name)
         elif verb == "cancel":
             raise ScopeCancelled("stopped")
@@ -174,11 +175,10 @@ def _durable(
 
     def work(_: object) -> None:
         run.effects.append(f"{name} {item}".strip())
-        if failures == "always" or run.first(f"{verb} {name} {item}", failures):
-            if failures:
-                raise Oops(name)
+        if failures == "always" or (failures and run.first(f"{verb} {name} {item}", failures)):
+            raise Oops(name)
 
-    def retry(error: Exception, attempt: int) -> RetryDecision:
+    def retry(_error: Exception, _attempt: int) -> RetryDecision:
         return RetryDecision(should_retry=failures != "always", delay=SECOND)
 
     def drain(action_context: DurableContext) -> None:
@@ -201,7 +201,7 @@ def _poll(run: Run, context: DurableContext, name: str) -> None:
         run.effects.append(name)
         return state + 1
 
-    def strategy(state: int, attempts: int) -> WaitForConditionDecision:
+    def strategy(state: int, _attempts: int) -> WaitForConditionDecision:
         if state >= 2:
             return WaitForConditionDecision.stop_polling()
         return WaitForConditionDecision.continue_waiting(SECOND)

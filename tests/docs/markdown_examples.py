@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any  # an example's names can hold anything
 
-from stage import Handler, Played, Rejection, play
+from stage import Handler, Played, Rejection, play, unordered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -275,10 +275,8 @@ def _check_outcome(example: Example, played: Played) -> None:
         raise ExampleError(f"{example.place}: gave {played.result!r}, the page says {options['result']}")
     if example.prints is None:
         return
-    printed, expected = played.log, example.prints.splitlines()
-    if "unordered" in options:
-        printed, expected = sorted(printed), sorted(expected)
-    if printed != expected:
+    compared: Callable[[list[str]], object] = unordered if "unordered" in options else list
+    if compared(played.log) != compared(example.prints.splitlines()):
         shown = "\n".join(played.log)
         raise ExampleError(
             f"{example.place}: the page says it prints\n{example.prints}\n\nbut it prints\n{shown}"

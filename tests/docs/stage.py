@@ -1,7 +1,8 @@
 """Plays a durable handler on the SDK's own test runner and tells what a reader would see. Knows no Markdown.
 
 The log that comes out holds what the handler's effects wrote, in order, with `SUSPENDED` wherever an
-invocation ended because the execution only waits, and `LOST` where it did not end by itself. Callbacks are answered when the execution has come to rest.
+invocation ended because the execution only waits, and `LOST` where it did not end by itself. Callbacks are
+answered when the execution has come to rest.
 """
 
 from __future__ import annotations
@@ -80,14 +81,15 @@ def play(
     log: list[str] | None = None,
     answers: Mapping[str, str | Rejection] | None = None,
     functions: Mapping[str, Handler] | None = None,
-    fault: Callable[[Sequence[Any]], str | None] = lambda updates: None,
+    fault: Callable[[Sequence[Any]], str | None] | None = None,
     timeout: float = 30,
 ) -> Played:
     """Run `handler` until its execution is complete.
 
     `log` is the list that the effects write to; `answers` are sent in their order, each to the callback of
-    that name; `functions` can be invoked by name. `fault` sees the updates of each checkpoint request and says what is
-    lost of it with the process: "update", "response" or None. Raises `TimeoutError` after `timeout` seconds.
+    that name; `functions` can be invoked by name. `fault` sees the updates of each checkpoint request and
+    says what is lost of it with the process: "update", "response" or None. Raises `TimeoutError` after
+    `timeout` seconds.
     """
     seen, rest = log if log is not None else [], _Rest()
 
@@ -98,18 +100,16 @@ def play(
             if output["Status"] == "PENDING":
                 seen.append(SUSPENDED)
             return output
-        except (
-            SystemExit,
-            KeyboardInterrupt,
-            GeneratorExit,
-        ) as error:  # the process ends; the service invokes again
-            raise RuntimeError(f"the process ended: {error!r}") from error
+        except BaseException as error:  # the process ends or the function fails; the service invokes again
+            seen.append(LOST)
+            raise RuntimeError(f"the invocation was lost: {error!r}") from error
         finally:
             rest.move(-1)
 
     with DurableFunctionTestRunner(invoked, poll_interval=0.02, execution_timeout=int(timeout) + 1) as runner:
         runner._executor.RETRY_BACKOFF_SECONDS = 0
-        _break(runner, fault)
+        if fault:
+            _break(runner, fault)
         for name, function in (functions or {}).items():
             runner.register_function(name, function)
         arn = runner.run_async(input=json.dumps(event))
@@ -130,11 +130,11 @@ def play(
 def _break(runner: DurableFunctionTestRunner, fault: Callable[[Sequence[Any]], str | None]) -> None:
     deliver = runner._service_client.checkpoint
 
-    def checkpoint(arn: str, token: str, updates: list[Any], client_token: str | None) -> Any:
-        lost = fault(updates)
+    def checkpoint(**request: Any) -> Any:
+        lost = fault(request["updates"])
         if lost == "update":
             raise CheckpointError("the update is lost")
-        output = deliver(arn, token, updates, client_token)
+        output = deliver(**request)
         if lost == "response":
             raise CheckpointError("the response is lost")
         return output
@@ -191,3 +191,13 @@ def _recorded(operations: list[Any]) -> list[Recorded]:
         for operation in operations
         if operation.operation_type is not OperationType.EXECUTION
     ]
+
+
+def unordered(log: Sequence[str], mark: str = SUSPENDED) -> tuple[list[str], list[str]]:
+    """A log without the order of branches: what came before the first suspension, and what came after it.
+
+    How often the rest suspends depends on which branch is resumed first, so later marks don't count.
+    """
+    entries = list(log)
+    first = entries.index(mark) if mark in entries else len(entries)
+    return sorted(entries[:first]), sorted(entry for entry in entries[first:] if entry != mark)
