@@ -62,6 +62,7 @@ class _Extractor:
         self.classes: list[m.Class] = []
         self.function_of: dict[m.Expression | m.Statement | m.Function | m.Class, m.Function | None] = {}
         self.scopes: list[_Scope] = []
+        self.mentions: set[str] = set()
 
     # ------------------------------------------------ scopes
 
@@ -77,6 +78,7 @@ class _Extractor:
             functions=tuple(sorted(self.functions, key=lambda fact: order[id(fact)])),
             classes=tuple(sorted(self.classes, key=lambda fact: order[id(fact)])),
             local_names=frozenset(scope.bound),
+            mentions=frozenset(self.mentions),
             function_of=self.function_of,
         )
 
@@ -351,7 +353,9 @@ class _Extractor:
         at = m.At(node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
         match node:
             case ast.Name():
-                if not isinstance(node.ctx, ast.Load):
+                if isinstance(node.ctx, ast.Load):
+                    self.mentions.add(node.id)
+                else:
                     self._bind(node.id)
                 return m.Name(at, node.id)
             case ast.Constant():
@@ -359,6 +363,7 @@ class _Extractor:
             case ast.Attribute():
                 if node.attr in ONLY_DURABLE and isinstance(node.value, ast.Name):
                     self.scopes[-1].evidence.add(node.value.id)
+                self.mentions.add(node.attr)
                 return m.Attribute(at, self._expression(node.value), node.attr)
             case ast.Call():
                 function = self._expression(node.func)

@@ -402,5 +402,7 @@ class ModuleFacts:
     functions: tuple[Function, ...]
     classes: tuple[Class, ...]
     local_names: frozenset[str]
+    mentions: frozenset[str]
+    """Every name and attribute that is read somewhere in it."""
     function_of: dict[Expression | Statement | Function | Class, Function | None]
     """For each function, class, `try`, `with` and call: the function that it stands in, None at module level."""
