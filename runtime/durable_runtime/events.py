@@ -19,6 +19,8 @@ _observers: tuple[Observer, ...] = ()
 
 
 class ScopeEventKind(StrEnum):
+    """What can happen to a scope."""
+
     SCOPE_STARTED = "SCOPE_STARTED"
     SCOPE_SUSPENDED = "SCOPE_SUSPENDED"
     """The body suspended, and no terminal action ran because of it."""
