@@ -1,0 +1,11 @@
+"""Decides before any heavy work that a file cannot hold a finding, and may only err towards letting it
+through.
+
+`ImportIndex` says which files of a project imports join; `project` uses it to resolve names and to find
+callers.
+"""
+
+from durable_lint.gate.index import ImportedModules, ImportIndex
+from durable_lint.gate.scan import Import, Words
+
+__all__ = ["Import", "ImportIndex", "ImportedModules", "Words"]

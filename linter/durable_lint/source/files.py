@@ -63,7 +63,8 @@ class Selection:
     """Which entries of a directory are left out.
 
     `exclude` are patterns as in a `.gitignore`: one without a slash is tried on each name, others from
-    `root`. They apply to what is found below a path that was given, not to that path itself, unless `force_exclude`.
+    `root`. They apply to what is found below a path that was given, not to that path itself, unless
+    `force_exclude`.
     """
 
     root: Path
@@ -88,7 +89,7 @@ class Selection:
 
 
 def python_files(paths: Iterable[Path], selection: Selection) -> Iterator[Path | PathError]:
-    """The files that `paths` stand for, each once, sorted within each directory; errors for what cannot be read.
+    """The files that `paths` stand for, each once, sorted within each directory; errors for the unreadable.
 
     A file that is given by name is returned whatever it is called. Links to directories are not followed,
     except where one is given by name; a link to nothing or to itself is left out of a directory.
