@@ -136,13 +136,17 @@ def _statements(
         elif verb == "poll":
             _poll(run, context, name)
         elif verb == "child":
-            context.run_in_child_context(
-                lambda child, p=rest[1]: _statements(run, child, terminal, p, item), name=name
-            )
+
+            def part(child: DurableContext, p: Program = rest[1]) -> None:
+                _statements(run, child, terminal, p, item)
+
+            context.run_in_child_context(part, name=name)
         elif verb == "map":
-            context.map(
-                rest[1], lambda branch, i, *_, p=rest[2]: _statements(run, branch, terminal, p, i), name=name
-            )
+
+            def branch(child: DurableContext, item: str, *_: object, p: Program = rest[2]) -> None:
+                _statements(run, child, terminal, p, item)
+
+            context.map(rest[1], branch, name=name)
         elif verb == "scope":
             _scope(run, context, name, rest[1], item)
         elif verb == "swallow":

@@ -31,20 +31,22 @@ class Cloud:
         self.answers: dict[str, Answer] = {}
 
     def client(self, service: str, **_: object) -> Any:
-        client = boto3.session.Session().client(
+        client: Any = boto3.session.Session().client(
             service, region_name="eu-west-1", aws_access_key_id="x", aws_secret_access_key="x"
         )
         client.meta.events.register("provide-client-params.*.*", self._remember)
         client.meta.events.register("before-call.*.*", self._answer)
         return client
 
-    def _remember(self, params: dict[str, Any], **_: object) -> None:
-        self.called = params
+    def _remember(self, params: dict[str, Any], context: dict[str, Any], **_: object) -> None:
+        context["params"] = params
 
-    def _answer(self, model: Any, **_: object) -> tuple[SimpleNamespace, dict[str, Any]]:
-        params = self.called
+    def _answer(
+        self, model: Any, context: dict[str, Any], **_: object
+    ) -> tuple[SimpleNamespace, dict[str, Any]]:
+        params = context["params"]
         self.log.append(f"{model.name} {_subject(params)}".strip())
-        answer = self.answers.get(model.name, lambda _: {})(params)
+        answer = self.answers[model.name](params) if model.name in self.answers else {}
         return SimpleNamespace(status_code=200, headers={}), answer
 
 
@@ -255,9 +257,11 @@ def test_a_refused_purchase_gives_its_budget_back(cloud: Cloud) -> None:
     assert played.status == "FAILED"
 
 
-def test_a_purchase_nobody_answers_in_time_gives_its_budget_back(cloud: Cloud) -> None:
+def test_a_purchase_nobody_answers_in_time_gives_its_budget_back(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
     module = example("approval")
-    module.TIME_LIMIT = Duration.from_seconds(1)
+    monkeypatch.setattr(module, "TIME_LIMIT", Duration.from_seconds(1))
     played = play(module.handler, PURCHASE, log=cloud.log)
     assert played.log == [*ASKED, "DeleteItem p1", "DeleteSchedule remind-p1"]
     assert played.status == "FAILED"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 import boto3
-from aws_durable_execution_sdk_python import BatchResult, DurableContext, durable_execution
+from aws_durable_execution_sdk_python import BatchResult, DurableContext, StepContext, durable_execution
 from aws_durable_execution_sdk_python.config import CompletionConfig, Duration, MapConfig
 from durable_runtime import abandoned, terminal_scope
 
@@ -68,10 +68,11 @@ def release(provider: str, hold_id: str) -> None:
 def first_offers(event: Order, context: DurableContext) -> Offers:
     with terminal_scope(context, name="holds") as terminal:
         for provider in event["providers"]:
-            terminal.cleanup(
-                lambda _, provider=provider: release(provider, f"{event['id']}-{provider}"),
-                name=f"release-{provider}",
-            )
+
+            def release_hold(_: StepContext, provider: str = provider) -> None:
+                release(provider, f"{event['id']}-{provider}")
+
+            terminal.cleanup(release_hold, name=f"release-{provider}")
 
         def ask(branch: DurableContext, provider: str, _index: int, _providers: Sequence[str]) -> str:
             branch.step(lambda _: hold(provider, f"{event['id']}-{provider}"), name="hold")
