@@ -451,7 +451,7 @@ class Solver:
         if name in aws.CALLBACK_TYPES:
             return one(Callback())
         if name in aws.TERMINAL_TYPES:
-            return one(Terminal(owner, owner)) if owner is not None else NOTHING
+            return one(Terminal(owner, None)) if owner is not None else NOTHING
         if name.startswith(("builtins.", "typing.", "collections.")):
             return NOTHING
         return one(External(name, called=True))

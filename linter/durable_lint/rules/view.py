@@ -83,7 +83,7 @@ class ModuleView:
             return {}
         constants: dict[str, object] = {}
         for earlier in block[: block.index(statement)]:
-            bound = _assigned([earlier])
+            bound = assigned_names([earlier])
             value = _constant_assignment(earlier)
             for name in bound:
                 constants.pop(name, None)
@@ -92,14 +92,14 @@ class ModuleView:
         if not constants:
             return {}
         late = _after_last(self, frame, statement.body)
-        elsewhere = _assigned(statement.body[: len(statement.body) - len(late)])
+        elsewhere = assigned_names(statement.body[: len(statement.body) - len(late)])
         if late and self.suspension(frame, [late[0]]):
             # The statement with the last suspending call: what it assigns at its own level is assigned afterwards.
             if not isinstance(late[0], m.Assignment):
-                elsewhere |= _assigned([late[0]])
+                elsewhere |= assigned_names([late[0]])
         for handler in statement.handlers:
-            elsewhere |= _assigned(handler.body) | ({handler.name} if handler.name else set())
-        elsewhere |= _assigned(statement.orelse) | _assigned_inside_functions(self.module, function)
+            elsewhere |= assigned_names(handler.body) | ({handler.name} if handler.name else set())
+        elsewhere |= assigned_names(statement.orelse) | _assigned_inside_functions(self.module, function)
         return {name: value for name, value in constants.items() if name not in elsewhere}
 
     # ------------------------------------------------ findings
@@ -264,7 +264,7 @@ def names_in_target(target: m.Expression) -> Iterator[str]:
             yield from names_in_target(target.value)
 
 
-def _assigned(block: Iterable[m.Statement]) -> set[str]:
+def assigned_names(block: Iterable[m.Statement]) -> set[str]:
     """Return every name that a block binds, at any depth, functions excluded."""
     found: set[str] = set()
     for statement in block:
@@ -296,7 +296,7 @@ def _assigned(block: Iterable[m.Statement]) -> set[str]:
                 found |= {binding.local for binding in statement.bindings}
         found |= _walrus(statement)
         for inside in blocks_of(statement):
-            found |= _assigned(inside)
+            found |= assigned_names(inside)
     return found
 
 
@@ -374,5 +374,5 @@ def _assigned_inside_functions(module: m.ModuleFacts, function: m.Function) -> s
     found: set[str] = set()
     for inner in module.functions:
         if inner is not function and inner.qualname.startswith(function.qualname + "."):
-            found |= {name for name in _assigned(inner.body) if name not in inner.local_names}
+            found |= {name for name in assigned_names(inner.body) if name not in inner.local_names}
     return found
