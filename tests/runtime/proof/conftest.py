@@ -1,0 +1,24 @@
+"""Quiet loggers: thousands of invocations are killed here, and each death is logged with its traceback."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LOGGERS = ("aws_durable_execution_sdk_python", "aws_durable_execution_sdk_python_testing", "durable_runtime")
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    loggers = [logging.getLogger(name) for name in LOGGERS]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    yield
+    for logger, level in zip(loggers, before, strict=True):
+        logger.setLevel(level)
