@@ -111,6 +111,7 @@ class DurableTerminalActions:
         release: Callable[[T, StepContext], object],
         name: str | None = None,
         config: StepConfig | None = None,
+        release_config: StepConfig | None = None,
     ) -> T:
         """Run `func(step_context)` as a step, and register its release, in one call.
 
@@ -118,7 +119,8 @@ class DurableTerminalActions:
             func: Acquires the resource. Its value crosses a checkpoint.
             release: Called as `release(value, step_context)`, as the cleanup `release-<name>`.
             name: The step's name; the function's by default.
-            config: The step's configuration.
+            config: The configuration of the step, and of the release unless that has its own.
+            release_config: The configuration of the release, when it should be retried otherwise.
 
         Returns:
             The value of `func`.
@@ -128,7 +130,9 @@ class DurableTerminalActions:
         cleanup_name = self._new_name("cleanup", f"release-{step_name}", release)
         value = self._context.step(func, name=step_name, config=config)
         self._register(
-            StepRegistration("cleanup", cleanup_name, lambda context: release(value, context), None)
+            StepRegistration(
+                "cleanup", cleanup_name, lambda context: release(value, context), release_config or config
+            )
         )
         return value
 

@@ -164,7 +164,7 @@ class _Registry:
             if frozen and not known:
                 _diverge(frozen[-1], f"{name} has no completed operation in the history")
             for guard in guards:
-                guard.progressed = guard.progressed or not terminal
+                guard.progressed = guard.progressed or not known
         return guards
 
 

@@ -6,8 +6,9 @@ error leaves.
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from aws_durable_execution_sdk_python.config import ChildConfig
 from aws_durable_execution_sdk_python.context import DurableContext
@@ -26,7 +27,7 @@ from durable_runtime.errors import (
 )
 from durable_runtime.events import ScopeEventKind
 from durable_runtime.guard import Guard, guards_of, watched_by
-from durable_runtime.outcome import ScopeStatus, TerminalScopeConfig, classify, is_divergence
+from durable_runtime.outcome import TerminalScopeConfig, classify, is_divergence
 from durable_runtime.terminal import Record, TerminalPhase
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def terminal_scope(
     settings = config or TerminalScopeConfig()
     if func is None:
         return InPlaceScope(context, scope_name, settings)
-    return _run_isolated(context, func, scope_name, settings)
+    return _IsolatedScope(context, func, scope_name, settings).call()
 
 
 def abandoned(batch_result: BatchResult[T]) -> list[BatchItem[T]]:
@@ -117,20 +118,20 @@ class InPlaceScope:
         self._context = context
         self._name = name
         self._config = config
-        self._scope: TerminalPhase | None = None
+        self._phase: TerminalPhase | None = None
+        self._watch = ExitStack()
 
     def __enter__(self) -> DurableTerminalActions:
-        if self._scope is not None:
+        if self._phase is not None:
             raise RuntimeError(f"Scope {self._name!r} was entered before; call terminal_scope again")
         context = self._context
         guard = Guard(self._config.cancelled_by)
         started = sdk.next_operation(context) is None
-        self._scope = TerminalPhase(self._name, self._config, context, guard, context, news=started)
-        self._watch = guard.watching(context)
-        self._watch.__enter__()
+        self._phase = TerminalPhase(self._name, self._config, context, guard, context, news=started)
+        self._watch.enter_context(guard.watching(context))
         if started:
-            self._scope.report(ScopeEventKind.SCOPE_STARTED)
-        return self._scope.terminal
+            self._phase.report(ScopeEventKind.SCOPE_STARTED)
+        return self._phase.terminal
 
     def __exit__(
         self,
@@ -138,88 +139,99 @@ class InPlaceScope:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        scope = self._scope
-        assert scope is not None
-        self._watch.__exit__(None, None, None)
-        left = scope.guard.leaving(error)
+        self._watch.close()
+        phase = self._phase
+        assert phase is not None
+        left = phase.guard.leaving(error)
         status = classify(left, self._config.cancelled_by)
-        if left is not None and status is None:
-            scope.interrupted(left)
-            if left is not error:
-                raise left
+        if status is not None:
+            self._finish(phase, Record.of(status, left), left)
             return
-        assert status is not None
-        current = Record.of(status, left)
-        scope.news = scope.news or scope.guard.progressed
-        recorded, registrations = scope.select(current)
+        assert left is not None
+        phase.interrupted(left)
+        if left is not error:
+            raise left
+
+    def _finish(self, phase: TerminalPhase, current: Record, error: BaseException | None) -> None:
+        recorded, registrations = phase.select(current)
         if not recorded.ended_like(current):
-            scope.diverged(recorded, current)
-        scope.check_registrations(recorded, registrations)
-        failures = scope.perform(recorded, registrations)
-        if left is not None:
-            attach(left, failures)
-            aggregate_in_data(left)
+            phase.refuse_other_end(recorded, current)
+        failures = phase.perform(recorded, phase.due(recorded, registrations))
+        if error is not None:
+            attach(error, failures)
+            aggregate_in_data(error)
         elif failures and self._config.fail_on_cleanup_failure:
             raise rebuilt(cleanup_failure(self._name, failures))
 
 
-def _run_isolated(
-    context: DurableContext,
-    func: Callable[[DurableContext, DurableTerminalActions], T],
-    name: str,
-    config: TerminalScopeConfig,
-) -> T:
-    operation = sdk.next_operation(context)
-    serdes = _ResultSerDes(config.serdes)
+class _IsolatedScope(Generic[T]):
+    """One call of a body in a child context of its own. Has state: what the SDK's callback needs later."""
 
-    def run(scope_context: DurableContext) -> T:
+    def __init__(
+        self,
+        context: DurableContext,
+        func: Callable[[DurableContext, DurableTerminalActions], T],
+        name: str,
+        config: TerminalScopeConfig,
+    ) -> None:
+        self._context = context
+        self._func = func
+        self._name = name
+        self._config = config
+        self._operation = sdk.next_operation(context)
+        self._serdes = _ResultSerDes(config.serdes)
+
+    def call(self) -> T:
+        try:
+            return self._context.run_in_child_context(
+                self._run, name=self._name, config=ChildConfig(serdes=self._serdes)
+            )
+        except (ChildContextError, SerDesError) as failed:
+            raise rebuilt(ErrorFields.from_recorded(failed))  # noqa: B904 - it has its cause
+
+    def _run(self, scope_context: DurableContext) -> T:
         body_context = sdk.body_context(scope_context)
-        frozen = sdk.is_terminal(sdk.next_operation(scope_context))
-        if frozen:
+        guard = Guard(self._config.cancelled_by, frozen=sdk.is_terminal(sdk.next_operation(scope_context)))
+        if guard.frozen:
             sdk.pin_to_replay(body_context)
-        guard = Guard(config.cancelled_by, frozen=frozen)
-        scope = TerminalPhase(
-            name, config, scope_context, guard, body_context, news=not sdk.is_terminal(operation)
-        )
-        if operation is None:
-            scope.report(ScopeEventKind.SCOPE_STARTED)
+        news = not sdk.is_terminal(self._operation)
+        phase = TerminalPhase(self._name, self._config, scope_context, guard, body_context, news=news)
+        if self._operation is None:
+            phase.report(ScopeEventKind.SCOPE_STARTED)
+        result: T | None = None
         error: BaseException | None = None
         try:
             with watched_by((*guards_of(scope_context), guard), body_context):
-                result = func(body_context, scope.terminal)
+                result = self._func(body_context, phase.terminal)
             if guard.leaving(None) is None:
-                serdes.prepare(result, scope_context)
+                self._serdes.prepare(result, scope_context)
         except BaseException as raised:
             error = raised
         error = guard.leaving(error)
-        status = classify(error, config.cancelled_by)
-        if error is not None and status is None and not (frozen and is_divergence(error)):
-            scope.interrupted(error)
+        status = classify(error, self._config.cancelled_by)
+        if error is not None and status is None and not (guard.frozen and is_divergence(error)):
+            phase.interrupted(error)
             raise error
-        current = Record.of(status, error)
-        recorded, registrations = scope.select(current)
+        self._finish(phase, Record.of(status, error), error)
+        return cast("T", result)  # it has returned, or _finish has raised
+
+    def _finish(self, phase: TerminalPhase, current: Record, error: BaseException | None) -> None:
+        """Run the terminal phase and raise what the scope fails with, if it fails."""
+        recorded, registrations = phase.select(current)
         same = recorded.ended_like(current)
-        due = scope.check_registrations(recorded, registrations, more_allowed=not same)
-        failures = scope.perform(recorded, due)
-        if recorded.status is ScopeStatus.SUCCEEDED:
+        failures = phase.perform(recorded, phase.due(recorded, registrations, more_allowed=not same))
+        if recorded.error is None:
             if not same:
-                scope.diverged(recorded, current)
-            if failures and config.fail_on_cleanup_failure:
-                raise recordable(cleanup_failure(name, failures))
-            return result
-        assert recorded.error is not None
-        if recorded.fatal:
+                phase.refuse_other_end(recorded, current)
+            if failures and self._config.fail_on_cleanup_failure:
+                raise recordable(cleanup_failure(self._name, failures))
+        elif recorded.fails_execution:
             fatal = error if error is not None and same else ExecutionError(recorded.error.message or "")
             attach(fatal, failures)
             raise fatal
-        raise recordable(
-            replace(recorded.error, failures=(*recorded.error.failures, *failures)), error
-        ) from error
-
-    try:
-        return context.run_in_child_context(run, name=name, config=ChildConfig(serdes=serdes))
-    except (ChildContextError, SerDesError) as failed:
-        raise rebuilt(ErrorFields.from_recorded(failed))  # noqa: B904 - it has its cause
+        else:
+            fields = replace(recorded.error, failures=(*recorded.error.failures, *failures))
+            raise recordable(fields, error) from error
 
 
 class _ResultSerDes(SerDes[Any]):

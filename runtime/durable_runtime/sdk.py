@@ -74,12 +74,17 @@ def operation_id(context: DurableContext) -> str:
 
 
 def completed_ancestor(context: DurableContext) -> str | None:
-    """The id of an enclosing CONTEXT that has completed already: the context's branch was abandoned."""
+    """The id of the innermost enclosing CONTEXT that is over, by its own end or by that of one around it.
+
+    Besides the history it asks what the SDK notes for this invocation: contexts that are about to complete,
+    and their descendants, some of which the service has not acknowledged yet.
+    """
     operations = context.state.operations
+    over = {*getattr(context.state, "_terminal_contexts", ()), *getattr(context.state, "_parent_done", ())}
     ancestor = context._parent_id
     while ancestor is not None:
         operation = operations.get(ancestor)
-        if is_terminal(operation) or ancestor in getattr(context.state, "_terminal_contexts", ()):
+        if is_terminal(operation) or ancestor in over:
             return ancestor
         ancestor = operation.parent_id if operation is not None else None
     return None

@@ -37,7 +37,7 @@ class Record:
 
     status: ScopeStatus | None
     error: ErrorFields | None = None
-    fatal: bool = False
+    fails_execution: bool = False
     registered: tuple[tuple[str, str], ...] = ()
 
     @classmethod
@@ -56,7 +56,7 @@ class Record:
         return {
             "outcome": self.status,
             "error": self.error.to_json() if self.error is not None else None,
-            "failsExecution": self.fatal,
+            "failsExecution": self.fails_execution,
             "registered": self.registered,
         }
 
@@ -122,7 +122,7 @@ class TerminalPhase:
         """Record the outcome, unless nothing is registered; on replay it is the one recorded before."""
         registrations = self.terminal.close()
         recorded = replace(current, registered=_listed(registrations))
-        fresh = self.news
+        self.news = fresh = self.news or self.guard.progressed
         if registrations or self.guard.frozen:
             fresh = not sdk.is_terminal(sdk.next_operation(self._context))
             if fresh:
@@ -143,7 +143,7 @@ class TerminalPhase:
             self.report(ScopeEventKind.OUTCOME_SELECTED)
         return recorded, registrations
 
-    def check_registrations(
+    def due(
         self, recorded: Record, registrations: tuple[Registration, ...], *, more_allowed: bool = False
     ) -> tuple[Registration, ...]:
         """The registrations that the record names. A body that went on past its end may have made more."""
@@ -155,7 +155,7 @@ class TerminalPhase:
             )
         return due
 
-    def diverged(self, recorded: Record, current: Record) -> NoReturn:
+    def refuse_other_end(self, recorded: Record, current: Record) -> NoReturn:
         raise NonDeterministicExecutionError(
             f"Scope {self._name!r} was recorded as {recorded}, but its body now ended as {current}."
         )
