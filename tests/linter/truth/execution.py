@@ -11,13 +11,14 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import time
 import types
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any  # a generated module's functions are known at run time only
 
 from aws_durable_execution_sdk_python import durable_execution
 from aws_durable_execution_sdk_python.exceptions import SuspendExecution
-from aws_durable_execution_sdk_python.lambda_service import OperationType
+from aws_durable_execution_sdk_python.lambda_service import OperationStatus, OperationType
 from aws_durable_execution_sdk_python_testing.runner import DurableFunctionTestRunner
 
 if TYPE_CHECKING:
@@ -43,17 +44,19 @@ class Ending:
     waits: list[str]
 
 
-def play(handler: Callable[[Any, Any], Any], log: list[str]) -> Ending:
-    """Run a durable handler that waits for no outsider to its end. The handler's effects write into `log`."""
+def play(handler: Callable[[Any, Any], Any], log: list[str], event: object = None) -> Ending:
+    """Run a durable handler to its end. Its effects write into `log`; each callback is answered with `ok`."""
 
-    def invoked(event: Any, lambda_context: Any) -> Any:
-        output = handler(event, lambda_context)
+    def invoked(invocation: Any, lambda_context: Any) -> Any:
+        output = handler(invocation, lambda_context)
         if output["Status"] == "PENDING":
             log.append(SUSPENDED)
         return output
 
     with DurableFunctionTestRunner(invoked, poll_interval=0.02, execution_timeout=20) as runner:
-        result = runner.run(input="{}")
+        arn = runner.run_async(input=json.dumps(event))
+        _answer(runner, arn, log)
+        result = runner.wait_for_result(arn)
     return Ending(
         log=log,
         status=result.status.value,
@@ -65,6 +68,21 @@ def play(handler: Callable[[Any, Any], Any], log: list[str]) -> Ending:
             if operation.operation_type is OperationType.WAIT
         ],
     )
+
+
+def _answer(runner: DurableFunctionTestRunner, arn: str, log: list[str]) -> None:
+    """Fulfil each callback of the execution, once it has suspended to wait for it."""
+    suspensions = 0
+    while not (execution := runner._store.load(arn)).is_complete:
+        time.sleep(0.01)
+        open_callbacks = [
+            operation.callback_details.callback_id
+            for operation in execution.operations
+            if operation.status is OperationStatus.STARTED and operation.callback_details
+        ]
+        if open_callbacks and log.count(SUSPENDED) > suspensions:
+            suspensions = log.count(SUSPENDED)
+            runner.send_callback_success(open_callbacks[0], b"ok")
 
 
 @dataclass
