@@ -19,14 +19,17 @@ if TYPE_CHECKING:
 class ImportMap(Protocol):
     """What the project needs to know of its files; `gate.ImportIndex` is one."""
 
-    def resolve(self, module: str, importer: Path, level: int = 0) -> Path | None:
-        """Return the file of `module` as imported in `importer` with `level` leading dots, None outside the project."""
+    def resolve(self, module: str, importing: Path) -> Path | None:
+        """Return the file that `module` (with leading dots when relative) names in `importing`, None outside."""
 
     def importers_of(self, path: Path) -> Iterable[Path]:
         """Return the files of the project that import `path`, directly."""
 
-    def durable(self, path: Path) -> bool:
-        """Whether a durable context can come from this file: it names the SDK, or is reached from one that does."""
+    def is_connected(self, path: Path) -> bool:
+        """Whether imports join a file to durable code."""
+
+    def read(self, path: Path) -> bytes:
+        """Return a file's content. Raises `OSError`."""
 
 
 class Modules:
@@ -39,47 +42,68 @@ class Modules:
         self.gaps: dict[Path, str] = {}
         self._facts: dict[Path, ModuleFacts | None] = {}
         self._names: dict[tuple[Path, str, int], ModuleFacts | None] = {}
+        self._real: dict[Path, Path] = {}
 
     def add(self, source: SourceText, tree: ast.Module) -> ModuleFacts:
         """Return the facts of a module that has been parsed already."""
-        facts = self._facts.get(source.path)
-        if facts is None or facts.source.raw != source.raw:
+        key = self._key(source.path)
+        facts = self._facts.get(key)
+        if facts is None or facts.path != source.path or facts.source.raw != source.raw:
             facts = extract(source, tree)
             self.parsed += 1
-            self._facts[source.path] = facts
+            self._facts[key] = facts
+            self._names.clear()
         return facts
+
+    def forget(self, path: Path) -> None:
+        """Read a file again when it is next asked for: its content has changed."""
+        self._facts.pop(self._key(path), None)
+        self.gaps.pop(path, None)
+        self._names.clear()
 
     def at(self, path: Path) -> ModuleFacts | None:
         """Return the module at `path`, None where it cannot be read (see `gaps`)."""
-        if path not in self._facts:
+        key = self._key(path)
+        if key not in self._facts:
+            self._facts[key] = None
             try:
-                source = SourceText.read(path)
-                self._facts[path] = extract(source, parse(source))
+                source = SourceText.from_bytes(path, self.imports.read(path))
+                self._facts[key] = extract(source, parse(source))
                 self.parsed += 1
+            except OSError as error:
+                self.gaps[path] = f"cannot be read: {error.strerror}"
             except SourceError as error:
-                self._facts[path] = None
                 self.gaps[path] = str(error)
             except SourceSyntaxError as error:
-                self._facts[path] = None
                 self.gaps[path] = f"cannot be parsed (line {error.row}): {error.message}"
-        return self._facts[path]
+        return self._facts[key]
+
+    def _key(self, path: Path) -> Path:
+        """Return one path for each file: links above it are followed."""
+        parent = self._real.get(path.parent)
+        if parent is None:
+            parent = self._real[path.parent] = path.parent.resolve()
+        return parent / path.name
 
     def named(self, name: str, importer: Path, level: int = 0) -> ModuleFacts | None:
         """Return the project's module `name` as `importer` sees it, None where it is not the project's."""
         key = (importer.parent, name, level)
         if key not in self._names:
-            path = self.imports.resolve(name, importer, level)
+            path = self.imports.resolve("." * level + name, importer)
             self._names[key] = None if path is None else self.at(path)
         return self._names[key]
 
     def callers_of(self, path: Path) -> list[ModuleFacts]:
         """Return the modules that import `path`, directly or through others, and can hand it a durable context."""
+        if not self.imports.is_connected(path):
+            return []
+        start = self._key(path)
         found: list[ModuleFacts] = []
-        seen = {path}
-        waiting = [path]
+        seen = {start}
+        waiting = [start]
         while waiting:
             for importer in sorted(self.imports.importers_of(waiting.pop())):
-                if importer in seen or not self.imports.durable(importer):
+                if importer in seen:
                     continue
                 seen.add(importer)
                 waiting.append(importer)

@@ -1,0 +1,128 @@
+"""Takes one project's modules through gate, facts, project and rules. The only place that knows all of them.
+
+It has state: the import index and the modules that were read. It knows nothing of suppressions, output or options.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from durable_lint.config.settings import Settings
+    from durable_lint.gate import ImportIndex
+    from durable_lint.project.modules import Modules
+    from durable_lint.report.run import Note
+    from durable_lint.rules.finding import Finding
+    from durable_lint.rules.view import ModuleView
+    from durable_lint.source.text import SourceText
+
+
+class Analysis:
+    """The judgement of one project's files, as its settings want it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._index: ImportIndex | None = None
+        self._modules: Modules | None = None
+        self._views: dict[Path, ModuleView] = {}
+        self._notes: dict[Path, tuple[Note, ...]] = {}
+
+    @property
+    def index(self) -> ImportIndex:
+        """The imports of the project, read when first asked for."""
+        if self._index is None:
+            from durable_lint.gate import ImportIndex, Words
+
+            settings = self.settings
+            self._index = ImportIndex(
+                settings.root,
+                settings.src,
+                words=Words.with_names((*settings.suspending, *settings.context_types)),
+                respect_gitignore=settings.respect_gitignore,
+            )
+        return self._index
+
+    @property
+    def modules(self) -> Modules:
+        """The modules that questions have led to."""
+        if self._modules is None:
+            from durable_lint.project.modules import Modules
+
+            self._modules = Modules(self.index)
+        return self._modules
+
+    @property
+    def parsed(self) -> int:
+        """How many modules were parsed to answer what was asked so far."""
+        return 0 if self._modules is None else self._modules.parsed
+
+    def could_hold_finding(self, path: Path, raw: bytes, tree: ast.Module | None) -> bool:
+        """Return False only where a file certainly holds no finding. `tree` is its tree where one is at hand."""
+        return self.index.mentions_sdk(path) or self.index.is_connected(path)
+
+    def update(self, path: Path, raw: bytes | None) -> None:
+        """Say that a file's content is now `raw`, or again what is on disk where it is None."""
+        self.index.add(path, raw)
+        if self._modules is not None:
+            self._modules.forget(path)
+        self._views.clear()
+        self._notes.clear()
+
+    def findings(self, source: SourceText, tree: ast.Module, *, every_rule: bool = False) -> list[Finding]:
+        """Return what the enabled rules (with `every_rule`: all rules) find in a module, suppressed ones included."""
+        from durable_lint.rules import RULES, check
+
+        codes = [code for code in RULES if every_rule or self.settings.is_enabled(code)]
+        return check(self._view(source, tree), codes)
+
+    def with_fixes(self, path: Path, findings: Iterable[Finding]) -> list[Finding]:
+        """Return findings of a module judged before, each with a fix or the reason why there is none."""
+        from durable_lint.fixes import propose
+
+        view = self._views.get(path)
+        found = list(findings)
+        return found if view is None else propose(view, found, self.settings)
+
+    def notes(self, path: Path) -> tuple[Note, ...]:
+        """Return what could not be resolved in a module judged before."""
+        if path not in self._notes:
+            self._notes[path] = tuple(self._unresolved(path))
+        return self._notes[path]
+
+    def _unresolved(self, path: Path) -> Iterable[Note]:
+        from durable_lint.project.unwinding import source_text
+        from durable_lint.report.run import Note
+
+        view = self._views.get(path)
+        if view is None:
+            return
+        for call, (module, why) in view.solver.unresolved.items():
+            if module is view.module:
+                shown = source_text(module, call.function.at, 40)
+                yield Note(path, f"line {call.at.row}: `{shown}` could not be resolved: {why}")
+        for gap, why in self.modules.gaps.items():
+            yield Note(gap, f"could not be followed: {why}")
+
+    def _view(self, source: SourceText, tree: ast.Module) -> ModuleView:
+        from durable_lint.config.sdk_version import detect
+        from durable_lint.project.solver import Names, Solver, pattern_matcher
+        from durable_lint.project.suspension import Suspensions
+        from durable_lint.project.unwinding import Settled, Unwinding
+        from durable_lint.rules.view import ModuleView
+
+        settings = self.settings
+        module = self.modules.add(source, tree)
+        solver = Solver(self.modules, module, Names(settings.suspending, settings.context_types))
+        solver.solve()
+        settled = Settled(
+            pattern_matcher(settings.process_local), pattern_matcher(settings.effects), settings.strict
+        )
+        version = detect(source.path, settings).version
+        major, minor = (int(part) for part in version.split(".")[:2])
+        view = ModuleView(module, solver, Suspensions(), Unwinding(solver, settled), (major, minor))
+        self._views[source.path] = view
+        return view
