@@ -5,7 +5,16 @@ through.
 callers.
 """
 
+from durable_lint.gate.decide import could_hold_finding, passes_bytes, passes_tree
 from durable_lint.gate.index import ImportedModules, ImportIndex
 from durable_lint.gate.scan import Import, Words
 
-__all__ = ["Import", "ImportIndex", "ImportedModules", "Words"]
+__all__ = [
+    "Import",
+    "ImportIndex",
+    "ImportedModules",
+    "Words",
+    "could_hold_finding",
+    "passes_bytes",
+    "passes_tree",
+]

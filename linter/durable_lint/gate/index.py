@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from durable_lint.gate.scan import Import, Words, imports
+from durable_lint.gate.scan import Import, Words, imports, searchable
 from durable_lint.source.files import DEFAULT_EXCLUDE, PathError, Selection, python_files
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class ImportIndex:
         self._roots_of: dict[str, tuple[str, ...]] = {}
         self._found: dict[tuple[str, str], tuple[str, ...]] = {}
         self._tails: dict[str, list[str]] | None = None
+        self._known_directories: set[str] | None = None
         self._forward: dict[str, tuple[ImportedModules, ...]] = {}
         self._reverse: dict[str, tuple[str, ...]] | None = None
         self._components: dict[str, _Component] | None = None
@@ -124,14 +125,15 @@ class ImportIndex:
 
     # ---------------------------------------------------------------- names to files and back
 
-    def resolve(self, module: str, importing: Path) -> Path | None:
-        """The file of the project that `module` names in the file `importing`.
+    def resolve(self, module: str, importer: Path, level: int = 0) -> Path | None:
+        """The file of the project that `module` names in the file `importer`.
 
-        `module` is dotted, with leading dots when it is relative. A package is its `__init__`; a stub
-        (`.pyi`) counts where there is no source. None for other distributions, for the standard library, for
-        a namespace package itself (its modules are found), and for a name that could mean several files.
+        `module` is dotted, with leading dots when it is relative (or with `level`, as `ast` has it). A
+        package is its `__init__`; a stub (`.pyi`) counts where there is no source. None for other
+        distributions, for the standard library, for a namespace package itself (its modules are found), and
+        for a name that could mean several files.
         """
-        candidates = self._candidates(module, self._key(importing))
+        candidates = self._candidates("." * level + module, self._key(importer))
         return Path(candidates[0]) if len(candidates) == 1 else None
 
     def module_names(self, path: Path) -> tuple[str, ...]:
@@ -170,13 +172,28 @@ class ImportIndex:
         word = name.encode()
         return tuple(path for path in paths if word in self._bytes_or_nothing(self._key(path)))
 
-    def is_connected(self, path: Path) -> bool:
-        """Whether imports, followed in either direction, join the file to one that mentions the SDK."""
+    def durable(self, path: Path) -> bool:
+        """Whether a durable context can reach the file: it mentions the SDK, or imports join it to one that
+        does.
+
+        Imports are followed in either direction: a helper that is handed a context need not mention the SDK,
+        and neither need a caller of what suspends.
+        """
         return self.mentions_sdk(path) or (self.has_durable_code() and self._component(path).durable)
 
-    def is_connected_to_plugin(self, path: Path) -> bool:
+    def plugin(self, path: Path) -> bool:
         """Whether imports, followed in either direction, join the file to one with hooks of a plugin."""
-        return self._entry(self._key(path)).plugin or self._component(path).plugin
+        return self._entry(self._key(path)).plugin or (
+            self.has_durable_code() and self._component(path).plugin
+        )
+
+    def may_hold(self, module: str, importer: Path) -> bool:
+        """Whether `module`, as imported in the file `importer`, may be one of the project's."""
+        key = self._key(importer)
+        if self._candidates(module, key):
+            return True
+        tail = "/" + module.partition(".")[0]
+        return any(f"{root}{tail}" in self._directories() for root in self._roots(_parent(key)))
 
     # ---------------------------------------------------------------- reading
 
@@ -216,7 +233,8 @@ class ImportIndex:
         entry = self._entries.get(key)
         if entry is None:
             raw = self._bytes_or_nothing(key)
-            entry = self._entries[key] = _Entry(self.words.in_bytes(raw), _PLUGIN_WORD in raw)
+            text = searchable(raw)
+            entry = self._entries[key] = _Entry(self.words.in_bytes(text), _PLUGIN_WORD in text)
         return entry
 
     def _statements(self, key: str) -> tuple[Import, ...]:
@@ -277,6 +295,16 @@ class ImportIndex:
             if hit:
                 return (hit,)
         return self._anywhere(tail, directory)
+
+    def _directories(self) -> set[str]:
+        if self._known_directories is None:
+            self._known_directories = set()
+            for key in self._all():
+                directory = _parent(key)
+                while directory not in self._known_directories:
+                    self._known_directories.add(directory)
+                    directory = _parent(directory)
+        return self._known_directories
 
     def _file(self, stem: str) -> str | None:
         keys = self._all()
