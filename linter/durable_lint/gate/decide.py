@@ -66,7 +66,7 @@ def passes_bytes(index: ImportIndex, path: Path, raw: bytes) -> bool:
     text = searchable(raw)
     if not (_BLOCKS.search(text) or _SCOPES.search(text)):
         return False
-    return index.words.in_bytes(text) or index.durable(path)
+    return index.words.in_bytes(text) or index.is_connected(path)
 
 
 def passes_tree(
@@ -83,7 +83,7 @@ def passes_tree(
     Any `finally` does, any handler that may catch a suspension, any manager and decorator that is not known
     to be plain, any class with hooks, and any nested function where scopes and child contexts are in use.
     """
-    if index.plugin(path):
+    if index.is_connected_to_plugin(path):
         return True
     module = _Module(tree)
     scopes = _SCOPES.search(searchable(raw)) is not None

@@ -172,7 +172,7 @@ class ImportIndex:
         word = name.encode()
         return tuple(path for path in paths if word in self._bytes_or_nothing(self._key(path)))
 
-    def durable(self, path: Path) -> bool:
+    def is_connected(self, path: Path) -> bool:
         """Whether a durable context can reach the file: it mentions the SDK, or imports join it to one that
         does.
 
@@ -181,7 +181,7 @@ class ImportIndex:
         """
         return self.mentions_sdk(path) or (self.has_durable_code() and self._component(path).durable)
 
-    def plugin(self, path: Path) -> bool:
+    def is_connected_to_plugin(self, path: Path) -> bool:
         """Whether imports, followed in either direction, join the file to one with hooks of a plugin."""
         return self._entry(self._key(path)).plugin or (
             self.has_durable_code() and self._component(path).plugin
