@@ -1,6 +1,7 @@
 """Takes one project's modules through gate, facts, project and rules. The only place that knows all of them.
 
-It has state: the import index and the modules that were read. It knows nothing of suppressions, output or options.
+It has state: the import index and the modules that were read. It knows nothing of suppressions, output or
+options.
 """
 
 from __future__ import annotations
@@ -61,8 +62,21 @@ class Analysis:
         return 0 if self._modules is None else self._modules.parsed
 
     def could_hold_finding(self, path: Path, raw: bytes, tree: ast.Module | None) -> bool:
-        """Return False only where a file certainly holds no finding. `tree` is its tree where one is at hand."""
-        return self.index.mentions_sdk(path) or self.index.is_connected(path)
+        """Return False only where a file certainly holds no finding.
+
+        `tree` is its tree where one is at hand.
+        """
+        from durable_lint.gate import could_hold_finding
+
+        settings = self.settings
+        return could_hold_finding(
+            self.index,
+            path,
+            raw,
+            tree,
+            strict=settings.strict or bool(settings.effects),
+            repeated=settings.is_enabled("LDC205"),
+        )
 
     def update(self, path: Path, raw: bytes | None) -> None:
         """Say that a file's content is now `raw`, or again what is on disk where it is None."""
@@ -73,10 +87,18 @@ class Analysis:
         self._notes.clear()
 
     def findings(self, source: SourceText, tree: ast.Module, *, every_rule: bool = False) -> list[Finding]:
-        """Return what the enabled rules (with `every_rule`: all rules) find in a module, suppressed ones included."""
+        """Return what the enabled rules (with `every_rule`: all rules) find in a module, suppressed ones
+        included.
+        """
+        from durable_lint.gate import passes_tree
         from durable_lint.rules import RULES, check
 
-        codes = [code for code in RULES if every_rule or self.settings.is_enabled(code)]
+        settings = self.settings
+        strict = settings.strict or bool(settings.effects)
+        repeated = every_rule or settings.is_enabled("LDC205")
+        if not passes_tree(self.index, source.path, source.raw, tree, strict=strict, repeated=repeated):
+            return []
+        codes = [code for code in RULES if every_rule or settings.is_enabled(code)]
         return check(self._view(source, tree), codes)
 
     def with_fixes(self, path: Path, findings: Iterable[Finding]) -> list[Finding]:

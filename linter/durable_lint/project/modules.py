@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 class ImportMap(Protocol):
     """What the project needs to know of its files; `gate.ImportIndex` is one."""
 
-    def resolve(self, module: str, importing: Path) -> Path | None:
-        """Return the file that `module` (with leading dots when relative) names in `importing`, None outside."""
+    def resolve(self, module: str, importer: Path, level: int = 0) -> Path | None:
+        """Return the file of `module` as imported in `importer` with `level` dots, None outside the project."""
 
     def importers_of(self, path: Path) -> Iterable[Path]:
         """Return the files of the project that import `path`, directly."""
 
-    def is_connected(self, path: Path) -> bool:
+    def durable(self, path: Path) -> bool:
         """Whether imports join a file to durable code."""
 
     def read(self, path: Path) -> bytes:
@@ -89,13 +89,13 @@ class Modules:
         """Return the project's module `name` as `importer` sees it, None where it is not the project's."""
         key = (importer.parent, name, level)
         if key not in self._names:
-            path = self.imports.resolve("." * level + name, importer)
+            path = self.imports.resolve(name, importer, level)
             self._names[key] = None if path is None else self.at(path)
         return self._names[key]
 
     def callers_of(self, path: Path) -> list[ModuleFacts]:
         """Return the modules that import `path`, directly or through others, and can hand it a durable context."""
-        if not self.imports.is_connected(path):
+        if not self.imports.durable(path):
             return []
         start = self._key(path)
         found: list[ModuleFacts] = []
