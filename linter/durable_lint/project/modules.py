@@ -25,7 +25,7 @@ class ImportMap(Protocol):
     def importers_of(self, path: Path) -> Iterable[Path]:
         """Return the files of the project that import `path`, directly."""
 
-    def durable(self, path: Path) -> bool:
+    def is_connected(self, path: Path) -> bool:
         """Whether imports join a file to durable code."""
 
     def read(self, path: Path) -> bytes:
@@ -95,7 +95,7 @@ class Modules:
 
     def callers_of(self, path: Path) -> list[ModuleFacts]:
         """Return the modules that import `path`, directly or through others, and can hand it a durable context."""
-        if not self.imports.durable(path):
+        if not self.imports.is_connected(path):
             return []
         start = self._key(path)
         found: list[ModuleFacts] = []
