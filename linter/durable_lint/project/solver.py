@@ -51,6 +51,7 @@ from durable_lint.sdk import aws
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from pathlib import Path
 
     from durable_lint.project.modules import Modules
 
@@ -358,7 +359,9 @@ class Solver:
             return known
         self._resolved[imported] = NOTHING  # what two modules import from each other in a circle
         binding, importer = imported.binding, imported.module.path
-        module = self.modules.named(binding.module, importer, binding.level)
+        module = None
+        if binding.level or binding.module.partition(".")[0] not in (aws.PACKAGE, aws.RUNTIME):
+            module = self.modules.named(binding.module, importer, binding.level)
         if binding.attribute is None or binding.local == "*":
             found = one(ModuleValue(module)) if module else one(External(aws.canonical(binding.module)))
         elif module is not None and (
@@ -384,9 +387,11 @@ class Solver:
         self._resolved[imported] = found
         return found
 
-    def _submodule(self, binding: m.Binding, importer: object) -> m.ModuleFacts | None:
+    def _submodule(self, binding: m.Binding, importer: Path) -> m.ModuleFacts | None:
+        if not binding.level and binding.module.partition(".")[0] in (aws.PACKAGE, aws.RUNTIME):
+            return None
         name = f"{binding.module}.{binding.attribute}" if binding.module else str(binding.attribute)
-        return self.modules.named(name, importer, binding.level)  # type: ignore[arg-type]
+        return self.modules.named(name, importer, binding.level)
 
     # ------------------------------------------------ annotations
 
