@@ -287,9 +287,16 @@ def _check_outcome(example: Example, played: Played) -> None:
 
 
 def check_lint(example: Example, lint: Callable[[bytes, Path], list[str]]) -> None:
-    """Compare the codes that the page promises with those that `lint` finds. Raises `ExampleError`."""
+    """Compare the codes that the page promises with those that `lint` finds. Raises `ExampleError`.
+
+    The linter sees the example below the imports of the page's setup.
+    """
     promised = example.marker.options["lint"]
-    found = sorted(set(lint(_source(example).encode(), Path(f"example_{example.row}.py"))))
+    imports = [
+        node for node in ast.parse(example.setup).body if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    source = "\n".join([*map(ast.unparse, imports), _source(example)])
+    found = sorted(set(lint(source.encode(), Path(f"example_{example.row}.py"))))
     expected = [] if promised == "clean" else sorted(promised.split(","))
     if found != expected:
         raise ExampleError(f"{example.place}: the linter reports {found}, the page says {expected}")
