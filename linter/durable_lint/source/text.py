@@ -190,15 +190,15 @@ def parse_text(text: str, source: SourceText) -> ast.Module:
         failure = _syntax_error(error, source)
     if "\0" in text:
         raise failure
-    from durable_lint.source.newer import lowered
+    from durable_lint.source.newer import lowered, restore
 
     lower = lowered(text)
     if lower is None or lower == text:
         raise failure
     try:
-        return _ast_parse(lower)
+        return restore(_ast_parse(lower))
     except RecursionError:
-        return _parse_deep(lower, source)
+        return restore(_parse_deep(lower, source))
     except (SyntaxError, ValueError, MemoryError, OverflowError, SystemError):
         raise failure from None
 
