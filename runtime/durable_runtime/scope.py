@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from aws_durable_execution_sdk_python import BatchResult
     from aws_durable_execution_sdk_python.concurrency.models import BatchItem
+    from aws_durable_execution_sdk_python.types import DurableContext as AnyDurableContext
 
     from durable_runtime.actions import DurableTerminalActions
 
@@ -46,13 +47,13 @@ _DEFAULT_NAME = "scope"
 
 @overload
 def terminal_scope(
-    context: DurableContext, *, name: str | None = None, config: TerminalScopeConfig | None = None
+    context: AnyDurableContext, *, name: str | None = None, config: TerminalScopeConfig | None = None
 ) -> InPlaceScope: ...
 
 
 @overload
 def terminal_scope(
-    context: DurableContext,
+    context: AnyDurableContext,
     func: Callable[[DurableContext, DurableTerminalActions], T],
     *,
     name: str | None = None,
@@ -61,7 +62,7 @@ def terminal_scope(
 
 
 def terminal_scope(
-    context: DurableContext,
+    context: AnyDurableContext,
     func: Callable[[DurableContext, DurableTerminalActions], T] | None = None,
     *,
     name: str | None = None,
