@@ -80,7 +80,16 @@ NEVER_RUN = frozenset(
 )
 """Names of functions and methods that keep what they are given, or look at it, and do not run it."""
 
-_NEVER_ASSUMED = ("builtins.", "logging.", "typing.", "functools.", "structlog.", "copy.", "dataclasses.", "inspect.")
+_NEVER_ASSUMED = (
+    "builtins.",
+    "logging.",
+    "typing.",
+    "functools.",
+    "structlog.",
+    "copy.",
+    "dataclasses.",
+    "inspect.",
+)
 _LAZY_BUILTINS = frozenset({"builtins.map", "builtins.filter"})
 _TRANSPARENT = frozenset({"typing.cast", "copy.copy", "copy.deepcopy", "dataclasses.replace"})
 _KEY_CALLS = frozenset({"builtins.sorted", "builtins.min", "builtins.max", "functools.reduce"})
@@ -243,7 +252,13 @@ class Solver:
         function = value.function
         bound = self._bind(value, arguments)
         group = (function, value.closure)
-        key: object = (function, value.closure, mode, value.receiver, tuple(sorted(bound.items(), key=_by_name)))
+        key: object = (
+            function,
+            value.closure,
+            mode,
+            value.receiver,
+            tuple(sorted(bound.items(), key=_by_name)),
+        )
         frame = self.frames.get(key)
         if frame is None and self._counts[group] >= _FRAMES_A_FUNCTION:
             key = (function, value.closure, mode.attempt, "merged")
@@ -691,9 +706,7 @@ class Solver:
             return frame.closure
         return frame if frame.function is not None else None
 
-    def _decorate(
-        self, frame: Frame, decorators: Values, values: Values, expression: m.Expression
-    ) -> Values:
+    def _decorate(self, frame: Frame, decorators: Values, values: Values, expression: m.Expression) -> Values:
         for decorator in decorators:
             if isinstance(decorator, External):
                 if decorator.name in aws.HANDLER_DECORATORS:
@@ -782,10 +795,14 @@ class Solver:
             case Instance():
                 found = NOTHING
                 for name in ("__enter__", "__exit__", "__aenter__", "__aexit__"):
-                    results = self._call_values(frame, self.attribute(one(manager), name), Arguments(), record)
+                    results = self._call_values(
+                        frame, self.attribute(one(manager), name), Arguments(), record
+                    )
                     found |= results if name in {"__enter__", "__aenter__"} else NOTHING
                 return found or one(manager)
-            case External(name="contextlib.closing" | "contextlib.nullcontext" | "contextlib.aclosing", called=True):
+            case External(
+                name="contextlib.closing" | "contextlib.nullcontext" | "contextlib.aclosing", called=True
+            ):
                 call = None if item is None else item.manager
                 if isinstance(call, m.Call) and call.arguments:
                     return self.value(frame, call.arguments[0])
@@ -876,7 +893,7 @@ class Solver:
                 found = NOTHING
                 for operand in expression.operands:
                     found |= self.value(frame, operand)
-                return frozenset(v for v in found if isinstance(v, (Contents, TupleValue)))
+                return frozenset(v for v in found if isinstance(v, (Contents, TupleValue)) or _is_type(v))
         return NOTHING
 
     def _sequence(self, frame: Frame, expression: m.Sequence) -> Values:
@@ -891,11 +908,19 @@ class Solver:
 
     def _subscript(self, frame: Frame, expression: m.Subscript) -> Values:
         values = self.value(frame, expression.value)
-        self.value(frame, expression.index)
         index = expression.index
+        inside = self.value(frame, index)
+        if (
+            _last_name(expression.value) in _WRAPPING_ANNOTATIONS
+        ):  # an alias: `Ctx = Optional[DurableContext]`
+            return inside | self.elements(inside)
         found: set[Value] = set()
         for value in values:
-            if isinstance(value, TupleValue) and isinstance(index, m.Constant) and isinstance(index.value, int):
+            if (
+                isinstance(value, TupleValue)
+                and isinstance(index, m.Constant)
+                and isinstance(index.value, int)
+            ):
                 if -len(value.items) <= index.value < len(value.items):
                     found |= value.items[index.value]
             elif isinstance(value, Keywords) and isinstance(index, m.Constant):
@@ -1153,16 +1178,12 @@ class Solver:
         record.targets[target] = None
         return self._returned(target)
 
-    def _construct(
-        self, frame: Frame, value: ClassValue, arguments: Arguments, record: Record
-    ) -> Values:
+    def _construct(self, frame: Frame, value: ClassValue, arguments: Arguments, record: Record) -> Values:
         instance = Instance(value)
         initializers = self.member(value, "__init__")
         for initializer in initializers:
             if isinstance(initializer, FunctionValue):
-                bound = FunctionValue(
-                    initializer.function, initializer.module, initializer.closure, instance
-                )
+                bound = FunctionValue(initializer.function, initializer.module, initializer.closure, instance)
                 record.targets[self.frame_for(bound, arguments, frame.mode)] = None
         if not initializers:
             self._fill_fields(value, arguments)
@@ -1267,9 +1288,7 @@ class Solver:
                 return [self._start(value.function, value.function.kind, value.arguments, mode)]
             case Partial():
                 if attempt:
-                    return self._operation(
-                        frame, value.target, kind, arguments.after(value.arguments), early
-                    )
+                    return self._operation(frame, value.target, kind, arguments.after(value.arguments), early)
                 return self._partial_operation(frame, value, arguments, early)
             case ContextMethod():
                 return []
@@ -1379,9 +1398,7 @@ class Solver:
             if target_function is None:
                 continue
             terminal = Terminal(target_function, target_function)
-            for target in self._operation(
-                frame, value, "child", Arguments((one(terminal),)), None
-            ):
+            for target in self._operation(frame, value, "child", Arguments((one(terminal),)), None):
                 record.actions[target] = None
                 found |= self._returned(target)
         return frozenset(found)
@@ -1412,9 +1429,7 @@ class Solver:
                 return one(Completion(early=True))
         return one(Completion(early=tolerance is None))
 
-    def _library_call(
-        self, frame: Frame, name: str, arguments: Arguments, record: Record
-    ) -> Values | None:
+    def _library_call(self, frame: Frame, name: str, arguments: Arguments, record: Record) -> Values | None:
         """Return what the standard library's own helpers give, None for any other name."""
         if name.startswith(_STACKS) and name.rpartition(".")[2] in STACK_REGISTRATIONS:
             return self._stack_registration(frame, name.rpartition(".")[2], arguments, record)
@@ -1456,9 +1471,7 @@ class Solver:
             return one(Contents(held)) if held else None
         return None
 
-    def _stack_registration(
-        self, frame: Frame, method: str, arguments: Arguments, record: Record
-    ) -> Values:
+    def _stack_registration(self, frame: Frame, method: str, arguments: Arguments, record: Record) -> Values:
         """Evaluate what is put on an `ExitStack`, as it will be called, without counting it as run here."""
         later = Record()
         held = arguments.get(0, "callback")
@@ -1568,6 +1581,13 @@ def _bound_to_class(value: Value, owner: ClassValue) -> Value:
     if isinstance(value, FunctionValue) and value.kind == "class":
         return FunctionValue(value.function, value.module, value.closure, owner)
     return value
+
+
+def _is_type(value: Value) -> bool:
+    """Whether a value can be a class, as in the alias `Ctx = DurableContext | None`."""
+    if isinstance(value, External):
+        return not value.called and value.name.rpartition(".")[2][:1].isupper()
+    return isinstance(value, ClassValue)
 
 
 def _underlying(value: Value) -> m.Function | None:

@@ -72,21 +72,21 @@ def expression_steps(frame: Frame, expression: m.Expression | None) -> Iterator[
                 yield from expression_steps(frame, argument)
             for keyword in expression.keywords:
                 yield from expression_steps(frame, keyword.value)
-            yield from _recorded(frame, expression)
+            yield from recorded(frame, expression)
         case m.Comprehension():
             for clause in expression.clauses:
                 yield from expression_steps(frame, clause.iterable)
-                yield from _recorded(frame, clause)
+                yield from recorded(frame, clause)
                 for condition in clause.conditions:
                     yield from expression_steps(frame, condition)
             for element in expression.elements:
                 yield from expression_steps(frame, element)
         case m.Await():
             yield from expression_steps(frame, expression.value)
-            yield from _recorded(frame, expression)
+            yield from recorded(frame, expression)
         case m.Yield():
             yield from expression_steps(frame, expression.value)
-            yield from _recorded(frame, expression)
+            yield from recorded(frame, expression)
         case _:
             for operand in operands(expression):
                 yield from expression_steps(frame, operand)
@@ -131,7 +131,8 @@ def operands(expression: m.Expression) -> Iterator[m.Expression]:
             yield from expression.operands
 
 
-def _recorded(frame: Frame, fact: m.Expression | m.Item | m.Statement | m.Clause) -> Iterator[Step]:
+def recorded(frame: Frame, fact: m.Expression | m.Item | m.Statement | m.Clause) -> Iterator[Step]:
+    """Yield what one fact runs by itself: a call, an item that is entered, a loop that runs a generator."""
     record = frame.records.get(fact)
     if record is not None:
         yield Step(fact, record)
@@ -174,7 +175,7 @@ def _statement(frame: Frame, statement: m.Statement, rounds: int) -> Iterator[St
             yield from steps(frame, statement.orelse, rounds)
         case m.For():
             yield from expression_steps(frame, statement.iterable)
-            yield from _recorded(frame, statement)
+            yield from recorded(frame, statement)
             for _ in range(rounds):
                 yield from steps(frame, statement.body, rounds)
             yield from steps(frame, statement.orelse, rounds)
@@ -189,7 +190,7 @@ def _statement(frame: Frame, statement: m.Statement, rounds: int) -> Iterator[St
         case m.With():
             for item in statement.items:
                 yield from expression_steps(frame, item.manager)
-                yield from _recorded(frame, item)
+                yield from recorded(frame, item)
             yield from steps(frame, statement.body, rounds)
         case m.Match():
             yield from expression_steps(frame, statement.subject)
@@ -329,7 +330,9 @@ class Suspensions:
             for frame in order:
                 if frame in suspending or frame.mode.attempt:
                     continue
-                if any(self._direct(s.record) or self._through(s.record, suspending) for s in self.body(frame)):
+                if any(
+                    self._direct(s.record) or self._through(s.record, suspending) for s in self.body(frame)
+                ):
                     suspending.add(frame)
                     changed = True
         for frame in order:
@@ -376,7 +379,9 @@ class Suspensions:
                 if target in seen or not self.frame(target):
                     continue
                 seen.add(target)
-                waiting.extend((target, inside, chain) for inside in self.body(target) if self.record(inside.record))
+                waiting.extend(
+                    (target, inside, chain) for inside in self.body(target) if self.record(inside.record)
+                )
         return assumed
 
 

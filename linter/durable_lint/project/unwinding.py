@@ -54,7 +54,7 @@ READS = frozenset(
     "startswith endswith removeprefix removesuffix encode decode isoformat total_seconds to_seconds timestamp strftime "
     "is_set empty qsize locked done cancelled exists is_file is_dir as_posix hex digest hexdigest count index find "
     "append appendleft extend discard sort reverse group groups match search fullmatch as_dict asdict dict json "
-    "model_dump model_dump_json to_dict getvalue elapsed seconds replace is_alive".split()
+    "model_dump model_dump_json to_dict getvalue elapsed seconds replace is_alive with_traceback add_note".split()
 )
 """Methods that, on an object of which nothing is known, only look at it or change a container in memory."""
 
@@ -180,7 +180,7 @@ class Unwinding:
         configured = self._configured(name, frame, call.at)
         if isinstance(configured, Effect):
             return configured
-        if configured or is_stack_close(name):
+        if configured or is_stack_close(name) or name in _LEAVES_PROCESS:
             return None
         if name.endswith((".__exit__", ".__aexit__", ".__enter__")):
             return self._exit_by_name(frame, call.at, name.rpartition(".")[0], text(frame, call))
@@ -258,7 +258,9 @@ class Unwinding:
             case m.Return():
                 return self._return(frame, statement, about), about
             case m.Raise():
-                return Outcome(self._raise(frame, statement, about), self.effect(frame, statement.exception)), about
+                return Outcome(
+                    self._raise(frame, statement, about), self.effect(frame, statement.exception)
+                ), about
             case m.Break():
                 return Outcome(frozenset({"break"}), None), about
             case m.Continue():
@@ -455,14 +457,20 @@ class Unwinding:
         operator, right = test.operators[0], test.rights[0]
         left = test.left
         subject = self._subject(frame, left, about)
-        if subject is None and self._subject(frame, right, about) is not None and operator in {"is", "is not", "==", "!="}:
+        if (
+            subject is None
+            and self._subject(frame, right, about) is not None
+            and operator in {"is", "is not", "==", "!="}
+        ):
             left, right = right, left
             subject = self._subject(frame, left, about)
         negated = operator in {"is not", "!=", "not in"}
         if isinstance(left, m.Name) and left.id in about.constants and isinstance(right, m.Constant):
             if right.kind == "other" or operator not in {"is", "is not", "==", "!="}:
                 return None
-            same = about.constants[left.id] == right.value and type(about.constants[left.id]) is type(right.value)
+            same = about.constants[left.id] == right.value and type(about.constants[left.id]) is type(
+                right.value
+            )
             return same is not negated
         if subject is None or not about.kind:
             return None
@@ -577,7 +585,9 @@ class Unwinding:
         values = self.solver.value(frame, expression)
         if not values:
             return Outcome(frozenset({"reraise"}), self._unseen_manager(frame, expression))
-        return _worst([self.exit_of(frame, v, expression, record, kind, expression.at) for v in _stable(values)])
+        return _worst(
+            [self.exit_of(frame, v, expression, record, kind, expression.at) for v in _stable(values)]
+        )
 
     def _unseen_manager(self, frame: Frame, expression: m.Expression) -> Effect | None:
         function = expression.function if isinstance(expression, m.Call) else expression
@@ -622,7 +632,7 @@ class Unwinding:
         if name in {"contextlib.closing", "contextlib.aclosing"} and isinstance(expression, m.Call):
             closed = expression.arguments[0] if expression.arguments else None
             return Outcome(through, self._close_effect(frame, closed))
-        if name == "contextlib.suppress" and isinstance(expression, m.Call):
+        if name in effects.SUPPRESSORS and isinstance(expression, m.Call):
             caught: set[str] = set()
             for argument in expression.arguments:
                 inside = argument.value if isinstance(argument, m.Starred) else argument
@@ -630,6 +640,9 @@ class Unwinding:
             if "builtins.BaseException" in caught or caught & aws.CONTROL_FLOW:
                 return Outcome(_FALLS, None)
             return Outcome(through, None)
+        mode = effects.ARCHIVES.get(name)
+        if mode is not None and isinstance(expression, m.Call) and _may_write(expression, mode):
+            return Outcome(through, Effect(frame.module, at, f"{shown}.__exit__", effects.ARCHIVE_WRITTEN))
         entry = effects.manager(name)
         swallows = entry is not None and entry.swallows
         return Outcome(_FALLS if swallows else through, self._exit_by_name(frame, at, name, shown))
@@ -710,9 +723,7 @@ class Unwinding:
             return _worst(outcomes)
         for base in self.solver.all_bases(value.of):
             if isinstance(base, External) and base.name not in _HARMLESS_BASES | STACK_CLASSES:
-                return Outcome(
-                    through, self._exit_by_name(frame, at, base.name, value.of.definition.name)
-                )
+                return Outcome(through, self._exit_by_name(frame, at, base.name, value.of.definition.name))
         return Outcome(through, None)
 
     def _exit_frames(self, member: FunctionValue, record: Record | None) -> list[Frame]:
@@ -909,6 +920,14 @@ def _forget(about: About, target: m.Expression) -> About:
     if isinstance(target, m.Name) and target.id in about.constants:
         return replace(about, constants={k: v for k, v in about.constants.items() if k != target.id})
     return about
+
+
+def _may_write(call: m.Call, position: int) -> bool:
+    """Whether an archive is opened for anything but reading, which is what it does without a mode."""
+    given = call.arguments[position] if len(call.arguments) > position else None
+    for keyword in call.keywords:
+        given = keyword.value if keyword.name == "mode" else given
+    return given is not None and not (isinstance(given, m.Constant) and str(given.value).startswith("r"))
 
 
 def _yields(statement: m.Statement) -> bool:

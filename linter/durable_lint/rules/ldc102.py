@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from durable_lint.facts import model as m
-from durable_lint.project.suspension import expression_steps, steps
+from durable_lint.project.suspension import expression_steps, recorded, steps
 from durable_lint.project.values import Instance, Manager
 from durable_lint.rules import RULES
 from durable_lint.rules.view import header_rows, suspension_kinds, what_runs
@@ -44,6 +44,7 @@ def protected(frame: Frame, statement: m.With, index: int) -> Iterator[Step]:
     """Yield what runs while the item at `index` is entered: the items after it, and the body."""
     for later in statement.items[index + 1 :]:
         yield from expression_steps(frame, later.manager)
+        yield from recorded(frame, later)
     yield from steps(frame, statement.body)
 
 

@@ -52,10 +52,10 @@ def check(view: ModuleView) -> Iterator[Finding]:
 def _judge_item(view: ModuleView, statement: m.With, item: m.Item, frame: Frame) -> Finding | None:
     if not is_stack(view, frame, item.manager):
         return None
-    names = {item.target.id} if isinstance(item.target, m.Name) else set()
-    if isinstance(item.manager, m.Name):
-        names.add(item.manager.id)
-    found = hazard(view, frame, names, steps(frame, statement.body, rounds=2))
+    made_before = {item.manager.id} if isinstance(item.manager, m.Name) else set()
+    names = made_before | ({item.target.id} if isinstance(item.target, m.Name) else set())
+    before = _before(frame, statement, made_before)
+    found = hazard(view, frame, names, (*before, *steps(frame, statement.body, rounds=2)))
     if found is None:
         return None
     effect, suspension = found
@@ -76,7 +76,7 @@ def _judge_finally(view: ModuleView, statement: m.Try, frame: Frame) -> Finding 
     names = {name for name in _closed(frame, statement.finalbody)}
     if not names or statement.finally_at is None:
         return None
-    before = _before(view, frame, statement, names)
+    before = _before(frame, statement, names)
     handlers = [handler.body for handler in statement.handlers]
     inside = [statement.body, *handlers, statement.orelse]
     running = (step for block in inside for step in steps(frame, block, rounds=2))
@@ -97,8 +97,8 @@ def _judge_finally(view: ModuleView, statement: m.Try, frame: Frame) -> Finding 
     )
 
 
-def _before(view: ModuleView, frame: Frame, statement: m.Try, names: set[str]) -> list[Step]:
-    """Return the registrations that the function makes before the `try`; its durable calls there do not count."""
+def _before(frame: Frame, statement: m.Statement, names: set[str]) -> list[Step]:
+    """Return the registrations that the function makes before a statement; its durable calls there do not count."""
     function = frame.function
     if function is None:
         return []

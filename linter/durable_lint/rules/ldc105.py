@@ -31,9 +31,7 @@ def check(view: ModuleView) -> Iterator[Finding]:
                     break
 
 
-def _judge(
-    view: ModuleView, statement: m.With, index: int, item: m.Item, frame: Frame
-) -> Finding | None:
+def _judge(view: ModuleView, statement: m.With, index: int, item: m.Item, frame: Frame) -> Finding | None:
     suspension = view.suspensions.first(frame, protected(frame, statement, index))
     if suspension is None:
         return None

@@ -21,7 +21,9 @@ _RULE = RULES["LDC407"]
 
 def check(view: ModuleView) -> Iterator[Finding]:
     """Yield one finding for each such call, at the call."""
-    entered = {call for statement in view.withs for item in statement.items for call in _alternatives(item.manager)}
+    entered = {
+        call for statement in view.withs for item in statement.items for call in _alternatives(item.manager)
+    }
     entered |= {call for function in view.module.functions for call in _returned(function.body)}
     done: set[m.Call] = set()
     for frame, step in all_steps(view):

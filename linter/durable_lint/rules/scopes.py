@@ -68,7 +68,9 @@ def durable_contexts(view: ModuleView, frame: Frame) -> Values:
 
 def makes_durable_call(view: ModuleView, frame: Frame) -> bool:
     """Whether running a frame makes a durable call, itself or through what it calls."""
-    return any(step.record.durable for inside in reached(view, frame) for step in view.suspensions.body(inside))
+    return any(
+        step.record.durable for inside in reached(view, frame) for step in view.suspensions.body(inside)
+    )
 
 
 def reached(view: ModuleView, frame: Frame) -> Iterator[Frame]:

@@ -144,7 +144,11 @@ class ModuleView:
             call = source_text(link.module, _callee_at(link.fact))
             last = link is links[-1]
             if last:
-                message = "is assumed to suspend: " + suspension.assumed if suspension.assumed else "can suspend here"
+                message = (
+                    "is assumed to suspend: " + suspension.assumed
+                    if suspension.assumed
+                    else "can suspend here"
+                )
             else:
                 message = "leads to it"
             yield Related(
@@ -359,9 +363,7 @@ def expressions_of(statement: m.Statement) -> Iterator[m.Expression]:
             yield from statement.targets
 
 
-def _after_last(
-    view: ModuleView, frame: Frame, block: tuple[m.Statement, ...]
-) -> tuple[m.Statement, ...]:
+def _after_last(view: ModuleView, frame: Frame, block: tuple[m.Statement, ...]) -> tuple[m.Statement, ...]:
     """Return the end of a block, from the last statement that can suspend on."""
     for index in range(len(block) - 1, -1, -1):
         if view.suspension(frame, [block[index]]) is not None:
