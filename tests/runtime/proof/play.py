@@ -150,7 +150,7 @@ class _Player:
 
     def _branches(self, node: Branches, context: DurableContext) -> list[str]:
         nesting = NestingType.FLAT if node.flat else NestingType.NESTED
-        completion = CompletionConfig()
+        completion = CompletionConfig.all_completed()  # type: ignore[no-untyped-call]
         batch: BatchResult[list[str]]
         if node.mapped:
             batch = context.map(

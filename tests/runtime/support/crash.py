@@ -279,7 +279,7 @@ class _Running:
             self._thaw.set()
             for thread in self._threads:
                 thread.join(timeout=10)
-            runner.close()
+            close_runner(runner)
 
     def _attend(self, arn: str, answers: Answers | None, answer_early: bool, deadline: float) -> None:
         """Answer callbacks and lift pauses until the execution is complete."""
@@ -432,8 +432,14 @@ def open_runner(invocation: Callable[[Any, Any], Any], skip_time: bool = True) -
             _skip_timers(runner._executor)
     # Class attributes of the executor, overridden for this runner alone.
     runner._executor.RETRY_BACKOFF_SECONDS = 0
-    runner._executor.MAX_CONSECUTIVE_FAILED_ATTEMPTS = 100
+    runner._executor.MAX_CONSECUTIVE_FAILED_ATTEMPTS = 20
     return runner
+
+
+def close_runner(runner: Any) -> None:
+    """Close the runner, and its event loop, which it leaves open: thousands of them are made."""
+    runner.close()
+    runner._scheduler._loop.close()
 
 
 def _skip_timers(executor: Any) -> None:
