@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ import boto3
 import pytest
 from aws_durable_execution_sdk_python.config import Duration
 from botocore.exceptions import ClientError
+from durable_lint import lint
 from stage import SUSPENDED, Played, Rejection, play, unordered
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples" / "runtime"
@@ -265,3 +267,29 @@ def test_a_purchase_nobody_answers_in_time_gives_its_budget_back(
     played = play(module.handler, PURCHASE, log=cloud.log)
     assert played.log == [*ASKED, "DeleteItem p1", "DeleteSchedule remind-p1"]
     assert played.status == "FAILED"
+
+
+# ---------------------------------------------------------------- all of them
+
+
+def test_the_examples_are_clean_for_the_linter() -> None:
+    found = [finding for path in sorted(EXAMPLES.glob("*.py")) for finding in lint(path.read_bytes(), path)]
+    assert [f"{finding.path.name}:{finding.start.row} {finding.code}" for finding in found] == []
+
+
+def test_the_examples_pass_mypy_strict() -> None:
+    checked = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--strict",
+            "--ignore-missing-imports",
+            *map(str, EXAMPLES.glob("*.py")),
+        ],
+        cwd=EXAMPLES.parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
