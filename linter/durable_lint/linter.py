@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from durable_lint.config.load import ConfigError, Resolver
-from durable_lint.source.text import SourceError, SourceSyntaxError, SourceText, parse, read_bytes
+from durable_lint.source.text import (
+    SourceError,
+    SourceSyntaxError,
+    SourceText,
+    declared_encoding,
+    parse,
+    read_bytes,
+)
 
 if TYPE_CHECKING:
     import ast
@@ -35,7 +42,7 @@ class FileResult:
 
     path: Path
     findings: tuple[Finding, ...] = ()
-    suppressed: int = 0
+    suppressed: tuple[Finding, ...] = ()
     failures: tuple[Failure, ...] = ()
     notes: tuple[Note, ...] = ()
     skipped: bool = False
@@ -62,18 +69,21 @@ class Linter:
             else self._settings
         )
 
-    def lint(self, path: Path, raw: bytes | None = None, tree: ast.Module | None = None) -> FileResult:
+    def lint(
+        self, path: Path, raw: bytes | None = None, tree: ast.Module | None = None, *, stored: bool = False
+    ) -> FileResult:
         """Return what is to be reported in a file. `raw` is its content, read from disk when None.
 
-        `tree` is the file's own tree where a caller has it already. Never raises for what is in the file: a
+        `tree` is the file's own tree where a caller has it already; `stored` says that `raw` is what the disk
+        has, so that it need not be kept. Never raises for what is in the file: a
         file that can't be read, or whose analysis fails, is a failure in the result. Raises `ConfigError`.
         """
         path = absolute(path)
         settings = self.settings_for(path)
         try:
             if raw is None:
-                raw = self._contents.get(path) or read_bytes(path)
-            else:
+                raw = self._contents[path] if path in self._contents else read_bytes(path)
+            elif not stored:
                 self.update(path, raw)
             return self._lint(path, raw, tree, settings)
         except SourceError as error:
@@ -108,15 +118,12 @@ class Linter:
         path = source.path
         suppressions = Suppressions(source, _names())
         kept: list[Finding] = []
-        suppressed = 0
+        suppressed: list[Finding] = []
         for finding in found:
             covering = suppressions.covering(finding)
             if not settings.reports(finding.code, path):
                 continue
-            if covering:
-                suppressed += 1
-            else:
-                kept.append(finding)
+            (suppressed if covering else kept).append(finding)
         if settings.reports(UNUSED_SUPPRESSION, path):
             from durable_lint.adoption.unused import unused_suppressions
 
@@ -124,7 +131,7 @@ class Linter:
         if self._with_fixes and kept:
             kept = [_allowed(finding, settings) for finding in analysis.with_fixes(path, kept)]
         kept.sort(key=lambda finding: finding.sort_key)
-        return FileResult(path, tuple(kept), suppressed, notes=analysis.notes(path))
+        return FileResult(path, tuple(kept), tuple(suppressed), notes=analysis.notes(path))
 
     def analysis(self, settings: Settings) -> Analysis:
         """Return the analysis of the project that these settings belong to."""
@@ -186,7 +193,7 @@ class Linter:
         return own is settings or not own.selection().excludes(found)
 
     def forget(self) -> None:
-        """Read configuration and files again when they are next asked for; contents that were handed in stay."""
+        """Read configuration and files again when they are next asked for; what was handed in stays."""
         self._analyses.clear()
         if isinstance(self._settings, Resolver):
             from durable_lint.config import sdk_version
@@ -224,6 +231,15 @@ def fix_source(
     for failure in rewritten.result.failures:
         raise ValueError(failure.line())
     return rewritten.contents.get(where, source)
+
+
+def encoded(text: str) -> bytes:
+    """Return the bytes that a file with this text would have, as far as its own cookie lets it."""
+    try:
+        encoding = "utf-8" if text.isascii() else declared_encoding(text[:4096].encode("utf-8", "replace"))
+        return text.encode(encoding)
+    except (SourceError, UnicodeEncodeError):
+        return text.encode("utf-8", "replace")
 
 
 def absolute(path: Path) -> Path:

@@ -34,7 +34,9 @@ class Rewritten:
 
 
 class Rewriter:
-    """Fixes files one after the other. With `only`, fixes that touch another file are left alone.
+    """Fixes files one after the other.
+
+    With `only`, fixes that touch another file are left alone; with `codes`, the other rules' findings are.
 
     `before` collects the first contents of each file that changes.
     """
@@ -45,11 +47,13 @@ class Rewriter:
         *,
         unsafe_fixes: bool = False,
         only: Path | None = None,
+        codes: frozenset[str] | None = None,
         before: dict[Path, bytes] | None = None,
     ) -> None:
         self._linter = linter
         self._unsafe_fixes = unsafe_fixes
         self._only = only
+        self._codes = codes
         self._before = {} if before is None else before
         self._refused: set[tuple[object, ...]] = set()
 
@@ -95,6 +99,8 @@ class Rewriter:
         fix = finding.fix
         if fix is None or _key(finding) in self._refused:
             return False
+        if self._codes is not None and finding.code not in self._codes:
+            return False
         if not (self._unsafe_fixes or fix.applicability is Applicability.SAFE):
             return False
         return self._only is None or all(edit.path in {None, self._only} for edit in fix.edits)
@@ -102,7 +108,7 @@ class Rewriter:
     def _attempt(
         self, path: Path, before: FileResult, batch: Sequence[Finding]
     ) -> tuple[FileResult, dict[Path, bytes]] | None:
-        """Return what the file comes to with these fixes and the changed bytes, or None if nothing changed."""
+        """Return what the file comes to with these fixes and the changed bytes; None if nothing changed."""
         old: dict[Path, bytes] = {}
         try:
             changed = self._applied(batch, old)

@@ -46,7 +46,7 @@ class Total:
         if not result.failures and not result.skipped:
             self.judged.add(result.path)
         self.skipped += result.skipped
-        self.suppressed += result.suppressed
+        self.suppressed += len(result.suppressed)
         self.progress(len(self.judged) + self.skipped + len(self.failures))
 
     def start_again(self) -> None:
@@ -150,7 +150,7 @@ def write_all(rewrites: Rewrites) -> list[Failure]:
     failures: list[Failure] = []
     for path, raw in rewrites.after.items():
         try:
-            write_atomically(path, raw)
+            write_atomically(path, raw, expected=rewrites.before[path])
         except OSError as error:
             failures.append(Failure(path, f"can't be written: {error.strerror or error}"))
     return failures
