@@ -60,8 +60,8 @@ class ImportIndex:
         words: Words | None = None,
         respect_gitignore: bool = True,
     ) -> None:
-        self.root = root.resolve()
-        self.src_roots = tuple((self.root / src).resolve() for src in src_roots)
+        self.root = Path(os.path.realpath(root))
+        self.src_roots = tuple(Path(os.path.realpath(self.root / src)) for src in src_roots)
         self.words = words or Words()
         self.respect_gitignore = respect_gitignore
         self._root = self.root.as_posix()
@@ -201,7 +201,7 @@ class ImportIndex:
         directory, name = os.path.split(path)
         real = self._real.get(directory)
         if real is None:
-            real = self._real[directory] = Path(directory).resolve().as_posix().rstrip("/")
+            real = self._real[directory] = Path(os.path.realpath(directory)).as_posix().rstrip("/")
         return f"{real}/{name}"
 
     def _in_root(self, key: str) -> bool:

@@ -6,17 +6,22 @@ import errno
 import os
 import secrets
 import stat
+import time
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 try:
     import fcntl
 except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
+
+
+_LOCK_ATTEMPTS = 100
+_LOCK_PAUSE = 0.05
 
 
 class FileChangedError(OSError):
@@ -35,7 +40,7 @@ def write_atomically(path: Path, content: bytes, *, expected: bytes | None = Non
     it. What is not a regular file (a device, a pipe) is written to. Raises `OSError` with the system's
     reason; no temporary file is left behind, whatever interrupts.
     """
-    target = path.resolve()
+    target = Path(os.path.realpath(path))
     with _locked(target):
         try:
             status = target.stat()
@@ -59,7 +64,7 @@ def write_atomically(path: Path, content: bytes, *, expected: bytes | None = Non
 
 
 def _replace(target: Path, content: bytes, status: os.stat_result | None) -> None:
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
+    temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}.tmp")
     # The name is known before the file is, so that an interrupt at any point finds it to remove.
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
@@ -104,9 +109,20 @@ def _locked(target: Path) -> Iterator[None]:
         yield
         return
     try:
-        if fcntl is not None:
-            with suppress(OSError):
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+        _lock(descriptor)
         yield
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    # Whoever else holds a lock (an editor, say) for long does not know of this program: go on without.
+    for _ in range(_LOCK_ATTEMPTS if fcntl is not None else 0):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_LOCK_PAUSE)
+        except OSError:
+            return
+        else:
+            return
