@@ -127,6 +127,7 @@ class Run:
     requests: int
     invocations: int
     fired: list[Kill]
+    stored: Mapping[str, Any] | None = None
 
     def notes(self, prefix: str = "") -> list[str]:
         """What user code noted, in order, repetitions of replays and of killed attempts included."""
@@ -185,6 +186,18 @@ class Life:
         self._run.record("note", text, self, data)
 
 
+@dataclass(frozen=True)
+class _Options:
+    answers: Answers | None
+    answer_early: bool
+    functions: Mapping[str, Callable[..., Any]]
+    event: Any
+    skip_time: bool
+    seconds: float
+    leave_at: str | None
+    stored: Mapping[str, Any] | None
+
+
 def execute(
     build: Callable[[Life], Handler],
     *,
@@ -197,18 +210,25 @@ def execute(
     skip_time: bool = True,
     plugins: Sequence[Any] | None = None,
     seconds: float = 30,
+    leave_at: str | None = None,
+    stored: Mapping[str, Any] | None = None,
 ) -> Run:
     """Run one execution to its end.
 
     `answers` maps the name of a callback to its result (bytes) or failure (`ErrorObject`); None leaves it
     open. They are sent when no invocation runs, or at once with `answer_early`. `one_update_per_request`
     stops the SDK from batching, so that the start and the end of a step are two requests and a kill can
-    come between them. `functions` are the targets of `context.invoke`. Raises `Hung` after `seconds` of
-    real time.
+    come between them. `functions` are the targets of `context.invoke`.
+
+    `leave_at` names a callback: as soon as the execution is suspended with it open, the run ends RUNNING,
+    with the stored execution as JSON in `Run.stored`. `stored` takes such an execution up again, in another
+    process and with another SDK if you like (testing 1.3.0 on).
+
+    Raises `Hung` after `seconds` of real time.
     """
-    running = _Running(build, kills, plugins)
+    options = _Options(answers, answer_early, functions or {}, event, skip_time, seconds, leave_at, stored)
     with _no_batches(one_update_per_request), _quick_stops():
-        return running.to_the_end(answers, answer_early, functions or {}, event, skip_time, seconds)
+        return _Running(build, kills, plugins, options).to_the_end()
 
 
 def killed_everywhere(
@@ -233,10 +253,15 @@ def killed_everywhere(
 
 class _Running:
     def __init__(
-        self, build: Callable[[Life], Handler], kills: Sequence[Kill], plugins: Sequence[Any] | None
+        self,
+        build: Callable[[Life], Handler],
+        kills: Sequence[Kill],
+        plugins: Sequence[Any] | None,
+        options: _Options,
     ) -> None:
         self._build = build
         self._plugins = plugins
+        self._options = options
         self._kills = {kill.request: kill for kill in kills}
         self._journal: list[Entry] = []
         self._lock = threading.Lock()
@@ -248,32 +273,29 @@ class _Running:
         self._fired: list[Kill] = []
         self._runner: Any = None
 
-    def to_the_end(
-        self,
-        answers: Answers | None,
-        answer_early: bool,
-        functions: Mapping[str, Callable[..., Any]],
-        event: Any,
-        skip_time: bool,
-        seconds: float,
-    ) -> Run:
-        runner = self._runner = open_runner(self._invocation, skip_time)
+    def to_the_end(self) -> Run:
+        options = self._options
+        runner = self._runner = open_runner(self._invocation, options.skip_time)
         try:
-            for name, function in functions.items():
+            for name, function in options.functions.items():
                 runner.register_function(name, function)
-            arn = runner.run_async(json.dumps(event), int(seconds) + 60)
-            self._attend(arn, answers, answer_early, time.monotonic() + seconds)
+            if options.stored is None:
+                arn = runner.run_async(json.dumps(options.event), int(options.seconds) + 60)
+            else:
+                arn = take_up(runner, options.stored)
+            self._attend(arn)
             execution = load(runner, arn)
             outcome = execution.result
             return Run(
-                status=outcome.status.value,
-                result=json.loads(outcome.result) if outcome.result else None,
-                error=outcome.error,
+                status=outcome.status.value if outcome else "RUNNING",
+                result=json.loads(outcome.result) if outcome and outcome.result else None,
+                error=outcome.error if outcome else None,
                 operations=list(execution.operations),
                 journal=list(self._journal),
                 requests=self._requests,
                 invocations=len(self._lives),
                 fired=self._fired,
+                stored=execution.to_json_dict() if options.leave_at else None,
             )
         finally:
             self._thaw.set()
@@ -281,16 +303,25 @@ class _Running:
                 thread.join(timeout=10)
             close_runner(runner)
 
-    def _attend(self, arn: str, answers: Answers | None, answer_early: bool, deadline: float) -> None:
-        """Answer callbacks and lift pauses until the execution is complete."""
+    def _attend(self, arn: str) -> None:
+        """Answer callbacks and lift pauses until the execution is complete, or where it is to be left."""
+        deadline = time.monotonic() + self._options.seconds
         while not (execution := load(self._runner, arn)).is_complete:
             if time.monotonic() > deadline:
                 raise Hung("\n".join(["the execution did not end", *map(str, self._journal)]))
-            if answer_early or not self._active:
-                answer_callbacks(self._runner, execution, answers)
+            if self._options.leave_at and self._is_left(execution):
+                return
+            if self._options.answer_early or not self._active:
+                answer_callbacks(self._runner, execution, self._options.answers)
             if not self._active and getattr(execution, "is_paused", False):
                 self._runner.resume_execution(arn)
             time.sleep(0.001)
+
+    def _is_left(self, execution: Any) -> bool:
+        """Whether the callback to leave at is open and the last invocation has been accounted for."""
+        return len(execution.invocation_completions) == len(self._lives) and any(
+            operation.name == self._options.leave_at for operation in open_callbacks(execution)
+        )
 
     def _invocation(self, event: Any, lambda_context: Any) -> Any:
         """What the runner takes for the Lambda function: one invocation, on a thread that it may leave
@@ -460,17 +491,30 @@ def load(runner: Any, arn: str) -> Any:
     return runner._store.load(arn)
 
 
+def take_up(runner: Any, stored: Mapping[str, Any]) -> str:
+    """Put a stored execution into the runner and invoke it, as the service would after a deployment."""
+    from aws_durable_execution_sdk_python_testing.execution import Execution
+
+    execution = Execution.from_json_dict(dict(stored))
+    runner._store.save(execution)
+    runner._executor._launch_execution(execution, 600)
+    return execution.durable_execution_arn
+
+
+def open_callbacks(execution: Any) -> list[Operation]:
+    """The callbacks that wait for an answer."""
+    return [
+        operation
+        for operation in list(execution.operations)
+        if operation.operation_type is OperationType.CALLBACK and operation.status is OperationStatus.STARTED
+    ]
+
+
 def answer_callbacks(runner: Any, execution: Any, answers: Answers | None) -> None:
     """Send the answer to each open callback that `answers` has one for."""
-    if answers is None:
-        return
-    for operation in list(execution.operations):
-        if (
-            operation.operation_type is not OperationType.CALLBACK
-            or operation.status is not OperationStatus.STARTED
-        ):
-            continue
-        answer = answers(operation.name or "")
+    for operation in open_callbacks(execution) if answers else ():
+        answer = answers(operation.name or "") if answers else None
+        assert operation.callback_details is not None
         if isinstance(answer, ErrorObject):
             runner.send_callback_failure(operation.callback_details.callback_id, answer)
         elif answer is not None:
