@@ -406,3 +406,17 @@ class ModuleFacts:
     """Every name and attribute that is read somewhere in it."""
     function_of: dict[Expression | Statement | Function | Class, Function | None]
     """For each function, class, `try`, `with` and call: the function that it stands in, None at module level."""
+
+
+def last_name(expression: Expression) -> str:
+    """Return the last name of `a.b.c`, of what is called or subscripted, "" for anything else."""
+    match expression:
+        case Name():
+            return expression.id
+        case Attribute():
+            return expression.name
+        case Call():
+            return last_name(expression.function)
+        case Subscript():
+            return last_name(expression.value)
+    return ""

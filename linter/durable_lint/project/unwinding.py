@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from durable_lint.facts import model as m
-from durable_lint.project.frames import Record
 from durable_lint.project.suspension import Step, expression_steps, operands, static_truth
 from durable_lint.project.values import (
     ClassValue,
@@ -31,6 +30,7 @@ from durable_lint.project.values import (
 from durable_lint.sdk import aws, effects
 
 if TYPE_CHECKING:
+    from durable_lint.project.frames import Record
     from collections.abc import Callable, Iterable
 
     from durable_lint.project.frames import Frame
@@ -158,7 +158,7 @@ class Unwinding:
             return None
         names = sorted(value.name for value in record.callee if isinstance(value, External))
         for name in names:
-            found = self._named_effect(frame, call, name, record)
+            found = self._named_effect(frame, call, name)
             if found is not None:
                 return found
         inside = self._targets_effect(record)
@@ -175,7 +175,7 @@ class Unwinding:
                 return found
         return None
 
-    def _named_effect(self, frame: Frame, call: m.Call, name: str, record: Record) -> Effect | None:
+    def _named_effect(self, frame: Frame, call: m.Call, name: str) -> Effect | None:
         """Judge a call of something outside the project by its qualified name."""
         configured = self._configured(name, frame, call.at)
         if isinstance(configured, Effect):
@@ -189,15 +189,29 @@ class Unwinding:
         last = name.rpartition(".")[2]
         if entry is not None:
             if entry.local and not self.settled.strict:
-                return None
+                return self._handed_effect(frame, call) if entry.runs_arguments else None
             return Effect(frame.module, call.at, label, entry.reason)
         if self.settled.strict:
             return Effect(frame.module, call.at, label, "counts because of `strict`")
         if name.startswith(("builtins.", "sdk.", "runtime.")) or last[:1].isupper():
             return None  # building a value or an exception
-        return self._unknown_effect(frame, call, name)
+        return self._unknown_effect(frame, call)
 
-    def _unknown_effect(self, frame: Frame, call: m.Call, name: str = "") -> Effect | None:
+    def _handed_effect(self, frame: Frame, call: m.Call) -> Effect | None:
+        """Judge a call that runs the functions it is handed by those functions."""
+        for argument in (*call.arguments, *(keyword.value for keyword in call.keywords)):
+            for value in _stable(self.solver.value(frame, argument)):
+                found: Effect | None = None
+                if isinstance(value, External) and not value.called:
+                    found = self.named(frame, argument, value.name)
+                elif isinstance(value, FunctionValue):
+                    effects_of = (self.frame_effect(target) for target in self.frames_like(value))
+                    found = next((effect for effect in effects_of if effect is not None), None)
+                if found is not None:
+                    return found
+        return None
+
+    def _unknown_effect(self, frame: Frame, call: m.Call) -> Effect | None:
         """Judge a call of which only the text is known."""
         function = call.function
         if isinstance(function, m.Attribute):
@@ -207,7 +221,7 @@ class Unwinding:
             values = self.solver.value(frame, base)
             if values and all(isinstance(v, (Contents, TupleValue)) for v in values):
                 return None
-            if effects.receiver(last_name(base), function.name) is not None and not self.settled.strict:
+            if effects.receiver(m.last_name(base), function.name) is not None and not self.settled.strict:
                 return None
             if function.name in READS:
                 return None
@@ -226,7 +240,7 @@ class Unwinding:
 
     def named(self, frame: Frame, callable_: m.Expression, name: str) -> Effect | None:
         """Judge what calling `callable_`, known by the qualified name `name`, would do."""
-        return self._named_effect(frame, m.Call(callable_.at, callable_, (), ()), name, Record())
+        return self._named_effect(frame, m.Call(callable_.at, callable_, (), ()), name)
 
     def call_of(self, frame: Frame, callable_: m.Expression) -> Effect | None:
         """Judge what calling an expression of which nothing is known would do."""
@@ -333,9 +347,9 @@ class Unwinding:
         raised = statement.exception
         if raised is None:
             return frozenset({"reraise"})
-        if isinstance(raised, m.Call) and isinstance(raised.function, m.Attribute):
-            if raised.function.name == "with_traceback":
-                raised = raised.function.value
+        match raised:
+            case m.Call(function=m.Attribute(name="with_traceback", value=changed)):
+                raised = changed
         if self._subject(frame, raised, about) == "value":
             return frozenset({"reraise"})
         return frozenset({"other"})
@@ -595,7 +609,7 @@ class Unwinding:
         if self.settled.process_local(shown):
             return None
         if isinstance(function, m.Attribute) and isinstance(expression, m.Call):
-            known = effects.receiver(last_name(function.value), function.name)
+            known = effects.receiver(m.last_name(function.value), function.name)
             if known is not None and not self.settled.strict:
                 return None
         return Effect(frame.module, expression.at, f"{shown}.__exit__", "cannot be seen", unseen=True)
@@ -853,20 +867,6 @@ def source_text(module: m.ModuleFacts, at: m.At, limit: int = 60) -> str:
     end = source.offset(at.end_row, source.column(at.end_row, at.end_column))
     flat = " ".join(source.text[start:end].split())
     return flat if len(flat) <= limit else flat[: limit - 3] + "..."
-
-
-def last_name(expression: m.Expression) -> str:
-    """Return the last name of `a.b.c`, or of what is called."""
-    match expression:
-        case m.Name():
-            return expression.id
-        case m.Attribute():
-            return expression.name
-        case m.Call():
-            return last_name(expression.function)
-        case m.Subscript():
-            return last_name(expression.value)
-    return ""
 
 
 def operation_name(call: m.Call, method: str) -> str:

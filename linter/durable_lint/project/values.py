@@ -219,6 +219,9 @@ Value = (
 Values = frozenset[Value]
 NOTHING: Values = frozenset()
 
+OPERATION_KINDS = frozenset({"step", "submitter", "child", "branch"})
+"""The kinds of a function that a decorator of the SDK has turned into an operation."""
+
 
 @dataclass(frozen=True, slots=True)
 class Arguments:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from durable_lint.facts import model as m
-from durable_lint.project.solver import STACK_REGISTRATIONS
+from durable_lint.project.libraries import STACK_REGISTRATIONS
 from durable_lint.project.suspension import steps
 from durable_lint.project.unwinding import STACK_CLASSES, Effect, is_stack_close, source_text
 from durable_lint.project.values import (

@@ -50,6 +50,7 @@ EFFECTS = [
     "boto3.client('cloudwatch').put_metric_data(Namespace='n', MetricData=[])",
     "job.seen = release()",
     "asyncio.run(release())",
+    "threading.Thread(target=release).start()",
 ]
 LOCAL = [
     "pass",

@@ -1,0 +1,308 @@
+"""Evaluates expressions, and the attributes of what they can be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from durable_lint.facts import model as m
+from durable_lint.project import calls, statements
+from durable_lint.project.annotated import WRAPPING_ANNOTATIONS
+from durable_lint.project.frames import Record
+from durable_lint.project.values import (
+    NOTHING,
+    Arguments,
+    Callback,
+    CallbackResult,
+    ClassValue,
+    Contents,
+    Context,
+    ContextMethod,
+    External,
+    FunctionValue,
+    Instance,
+    Keywords,
+    ModuleValue,
+    OperationContext,
+    Running,
+    Super,
+    Terminal,
+    TerminalMethod,
+    TupleValue,
+    Unseen,
+    Value,
+    Values,
+    one,
+)
+from durable_lint.sdk import aws
+
+if TYPE_CHECKING:
+    from durable_lint.project.frames import Frame
+    from durable_lint.project.solver import Solver
+
+_SDK_MODULES = frozenset(
+    "config context exceptions execution plugin types waits retries concurrency models serdes state".split()
+)
+_ROOT_CLASSES = frozenset({"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol", "enum.Enum"})
+
+
+def iterate(solver: Solver, frame: Frame, key: object, values: Values) -> Values:
+    """Return the elements of `values`, and record the generators that iterating runs under `key`."""
+    frames = [value.frame for value in values if isinstance(value, Running)]
+    if frames:
+        record = frame.records.setdefault(key, Record())
+        record.targets.update(dict.fromkeys(frames))
+    return solver.elements(values)
+
+
+def elements(solver: Solver, values: Values) -> Values:
+    """Return what iterating over `values` can give."""
+    found: set[Value] = set()
+    for value in values:
+        match value:
+            case Contents():
+                found |= value.items
+            case TupleValue():
+                for item in value.items:
+                    found |= item
+            case Keywords():
+                for _, item in value.items:
+                    found |= item
+            case Running():
+                found |= solver.yielded(value.frame)
+    return frozenset(found)
+
+
+def value(solver: Solver, frame: Frame, expression: m.Expression) -> Values:
+    """Return what an expression can be, and record the calls in it."""
+    match expression:
+        case m.Name():
+            return solver.name(frame, expression.id)
+        case m.Constant():
+            return NOTHING
+        case m.Attribute():
+            return solver.attribute(solver.value(frame, expression.value), expression.name, frame)
+        case m.Call():
+            return calls.call(solver, frame, expression)
+        case m.LambdaExpression():
+            return one(FunctionValue(expression.function, frame.module, statements.closure_of(solver, frame)))
+        case m.Sequence():
+            return sequence(solver, frame, expression)
+        case m.Mapping():
+            found = NOTHING
+            for key in expression.keys:
+                if key is not None:
+                    solver.value(frame, key)
+            for value in expression.values:
+                found |= solver.value(frame, value)
+            return one(Contents(found))
+        case m.Conditional():
+            solver.value(frame, expression.test)
+            return solver.value(frame, expression.body) | solver.value(frame, expression.orelse)
+        case m.Boolean():
+            found = NOTHING
+            for value in expression.values:
+                found |= solver.value(frame, value)
+            return found
+        case m.NamedExpression():
+            found = solver.value(frame, expression.value)
+            statements.assign(solver, frame, expression.target, found)
+            return found
+        case m.Subscript():
+            return subscript(solver, frame, expression)
+        case m.Starred():
+            return solver.value(frame, expression.value)
+        case m.Await():
+            return awaited(solver, frame, expression)
+        case m.Yield():
+            return yielding(solver, frame, expression)
+        case m.Comprehension():
+            return comprehension(solver, frame, expression)
+        case m.Negation():
+            solver.value(frame, expression.value)
+        case m.Comparison():
+            solver.value(frame, expression.left)
+            for right in expression.rights:
+                solver.value(frame, right)
+        case m.Compound():
+            found = NOTHING
+            for operand in expression.operands:
+                found |= solver.value(frame, operand)
+            return frozenset(v for v in found if isinstance(v, (Contents, TupleValue)) or _is_type(v))
+    return NOTHING
+
+
+def sequence(solver: Solver, frame: Frame, expression: m.Sequence) -> Values:
+    """Evaluate a tuple, list or set display."""
+    items = [solver.value(frame, item) for item in expression.items]
+    starred = any(isinstance(item, m.Starred) for item in expression.items)
+    if expression.kind == "tuple" and not starred and len(items) <= 16:
+        return one(TupleValue(tuple(items)))
+    found = NOTHING
+    for item, values in zip(expression.items, items, strict=True):
+        found |= solver.elements(values) if isinstance(item, m.Starred) else values
+    return one(Contents(found))
+
+
+def subscript(solver: Solver, frame: Frame, expression: m.Subscript) -> Values:
+    """Evaluate `a[b]`, as an element or as a type."""
+    values = solver.value(frame, expression.value)
+    index = expression.index
+    inside = solver.value(frame, index)
+    if m.last_name(expression.value) in WRAPPING_ANNOTATIONS:  # an alias: `Ctx = Optional[DurableContext]`
+        return inside | solver.elements(inside)
+    found: set[Value] = set()
+    for value in values:
+        if isinstance(value, TupleValue) and isinstance(index, m.Constant) and isinstance(index.value, int):
+            if -len(value.items) <= index.value < len(value.items):
+                found |= value.items[index.value]
+        elif isinstance(value, Keywords) and isinstance(index, m.Constant):
+            found |= dict(value.items).get(str(index.value), NOTHING)
+        elif isinstance(value, (ClassValue, External)) and not getattr(value, "called", False):
+            found.add(value)  # `Generic[int]`
+        else:
+            found |= solver.elements(one(value))
+    return frozenset(found)
+
+
+def awaited(solver: Solver, frame: Frame, expression: m.Await) -> Values:
+    """Evaluate an `await`, which runs a coroutine that was made before."""
+    values = solver.value(frame, expression.value)
+    frames = [value.frame for value in values if isinstance(value, Running)]
+    found: Values = frozenset(v for v in values if not isinstance(v, Running))
+    if frames:
+        record = frame.records.setdefault(expression, Record())
+        record.targets.update(dict.fromkeys(frames))
+        for running in frames:
+            found |= solver.returned(running)
+    return found
+
+
+def yielding(solver: Solver, frame: Frame, expression: m.Yield) -> Values:
+    """Evaluate a `yield` into the frame's yielded values."""
+    if expression.value is None:
+        return NOTHING
+    values = solver.value(frame, expression.value)
+    if expression.delegates:
+        values = iterate(solver, frame, expression, values)
+    solver.add(frame.yields, values, ("yields", frame))  # type: ignore[arg-type]
+    return NOTHING
+
+
+def comprehension(solver: Solver, frame: Frame, expression: m.Comprehension) -> Values:
+    """Evaluate a comprehension: the names it binds, and its elements."""
+    for clause in expression.clauses:
+        values = iterate(solver, frame, clause, solver.value(frame, clause.iterable))
+        statements.assign(solver, frame, clause.target, values)
+        for condition in clause.conditions:
+            solver.value(frame, condition)
+    found = NOTHING
+    for element in expression.elements:
+        found |= solver.value(frame, element)
+    return one(Contents(found))
+
+
+def attribute(solver: Solver, values: Values, name: str, frame: Frame | None = None) -> Values:
+    """Return the attribute `name` of `values`."""
+    found: set[Value] = set()
+    for value in values:
+        found |= attribute_of(solver, value, name, frame)
+    return frozenset(found)
+
+
+def attribute_of(solver: Solver, value: Value, name: str, frame: Frame | None) -> Values:
+    """Return the attribute of one value."""
+    match value:
+        case External():
+            return one(External(_joined(value.name, name)))
+        case Context():
+            if name in aws.SUSPENDING or name == aws.CREATE_CALLBACK:
+                return one(ContextMethod(value, name))
+            return one(External("logging.getLogger", called=True)) if name == "logger" else NOTHING
+        case OperationContext():
+            return one(External("logging.getLogger", called=True)) if name == "logger" else NOTHING
+        case Callback():
+            return one(CallbackResult()) if name == "result" else NOTHING
+        case Terminal():
+            return one(TerminalMethod(value, name))
+        case Instance():
+            return instance_attribute(solver, value, name, frame)
+        case Super():
+            return super_attribute(solver, value, name)
+        case ClassValue():
+            found = solver.member(value, name)
+            return frozenset(_bound_to_class(v, value) for v in found)
+        case ModuleValue():
+            return module_attribute(solver, value.module, name)
+        case Unseen():
+            return one(value)
+    return NOTHING
+
+
+def module_attribute(solver: Solver, module: m.ModuleFacts, name: str) -> Values:
+    """Return what a module calls `name`, or its submodule."""
+    if name in module.local_names or solver.read(solver.module_frame(module), "*"):
+        return solver.global_name(module, name)
+    submodule = solver.modules.named(name, module.path, 1)
+    return one(ModuleValue(submodule)) if submodule is not None else NOTHING
+
+
+def instance_attribute(solver: Solver, value: Instance, name: str, frame: Frame | None) -> Values:
+    """Return what an instance stores or its class defines; a property is called."""
+    found = set(solver.heap(value.of, name))
+    members = solver.member(value.of, name)
+    for member in members:
+        if isinstance(member, FunctionValue) and member.kind == "property":
+            if frame is not None:
+                getter = FunctionValue(member.function, member.module, member.closure, value)
+                found |= solver.returned(solver.frame_for(getter, Arguments(), frame.mode))
+        else:
+            found.add(_bound(member, value))
+    if not found and solver.is_context_class(value.of):
+        return attribute_of(solver, Context(None), name, frame)
+    if not found and not name.startswith("__"):
+        # What is inherited from a class that cannot be seen.
+        for base in solver.all_bases(value.of):
+            if isinstance(base, External) and base.name not in _ROOT_CLASSES:
+                found.add(External(_joined(base.name, name)))
+    return frozenset(found)
+
+
+def super_attribute(solver: Solver, value: Super, name: str) -> Values:
+    """Return what the classes behind `super()` define."""
+    order = [value.instance.of, *solver.all_bases(value.instance.of)]
+    behind = order[order.index(value.after) + 1 :] if value.after in order else order[1:]
+    for owner in behind:
+        if isinstance(owner, ClassValue):
+            found = solver.read(solver.class_frame(owner), name)
+            if found:
+                return frozenset(_bound(v, value.instance) for v in found)
+    return NOTHING
+
+
+def _joined(name: str, attribute: str) -> str:
+    """Continue a qualified name, skipping the submodules of the SDK (`sdk.config` + `Duration` is `sdk.Duration`)."""
+    if name in (aws.PACKAGE, aws.RUNTIME) or name.startswith((aws.PACKAGE + ".", aws.RUNTIME + ".")):
+        return aws.canonical(f"{name}.{attribute}")
+    if name.startswith("sdk.") and name[4:] in _SDK_MODULES:
+        return f"sdk.{attribute}"
+    return f"{name}.{attribute}"
+
+
+def _bound(value: Value, receiver: Value) -> Value:
+    if isinstance(value, FunctionValue) and value.kind != "static" and value.receiver is None:
+        of = value.kind if value.kind != "class" else ""
+        return FunctionValue(value.function, value.module, value.closure, receiver, of)
+    return value
+
+
+def _bound_to_class(value: Value, owner: ClassValue) -> Value:
+    if isinstance(value, FunctionValue) and value.kind == "class":
+        return FunctionValue(value.function, value.module, value.closure, owner)
+    return value
+
+
+def _is_type(value: Value) -> bool:
+    """Whether a value can be a class, as in the alias `Ctx = DurableContext | None`."""
+    if isinstance(value, External):
+        return not value.called and value.name.rpartition(".")[2][:1].isupper()
+    return isinstance(value, ClassValue)
