@@ -10,7 +10,7 @@ import functools
 import inspect
 import sys
 import threading
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -123,7 +123,7 @@ class CompletionPlugin(DurableInstrumentationPlugin):
             watch.bound_before_bases = len(run.releases)
 
     def on_user_function_end(self, info: UserFunctionEndInfo) -> None:
-        """Called on its thread when a user function returned (SUCCEEDED) or raised an `Exception` (FAILED)."""
+        """Called on its thread when a user function has returned (SUCCEEDED) or raised an `Exception`."""
         _dispatch_end(self, info, self._end)
 
     def on_user_function_complete(self, info: UserFunctionCompleteInfo) -> None:
@@ -217,12 +217,8 @@ def as_plugins(
     Raises:
         TypeError: `plugin` does not take these arguments (when its signature can be read).
     """
-    try:
-        signature = inspect.signature(plugin)
-    except ValueError:
-        signature = None
-    if signature is not None:
-        signature.bind(*args, **kwargs)
+    with suppress(ValueError):  # some callables written in C have no signature
+        inspect.signature(plugin).bind(*args, **kwargs)
     if _SDK_TAKES_FACTORIES:
         return [_Factory(functools.partial(plugin, *args, **kwargs))]
     install()
@@ -394,11 +390,11 @@ def _completing(
 
         @functools.wraps(user_function)
         def run(*args: object, **kwargs: object) -> object:
-            depth = plugin_runs.depth()
+            before = plugin_runs.open_runs()
             try:
                 return user_function(*args, **kwargs)
             except BaseException as error:
-                _complete_beyond(depth, error)
+                _complete_since(before, error)
                 raise
 
         return run
@@ -406,10 +402,10 @@ def _completing(
     return wrap
 
 
-def _complete_beyond(depth: int, error: BaseException) -> None:
-    """Complete the runs that `error` left open. What plugins raise is treated as the SDK does."""
+def _complete_since(before: tuple[Run, ...], error: BaseException) -> None:
+    """Complete the runs opened since, which `error` left. What plugins raise is treated as the SDK does."""
     stop: BaseException | None = None
-    for run, watch in plugin_runs.beyond(depth):
+    for run, watch in plugin_runs.opened_since(before):
         watch.leaving = True
         try:
             try:

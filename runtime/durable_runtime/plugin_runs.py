@@ -118,16 +118,17 @@ def leave(run: Run, watch: Watch) -> None:
             run.release_all_but(0)
 
 
-def depth() -> int:
-    """How many runs are open on this thread."""
-    return len(_thread.runs)
+def open_runs() -> tuple[Run, ...]:
+    """The open runs on this thread, outermost first."""
+    return tuple(_thread.runs)
 
 
-def beyond(depth: int) -> Iterator[tuple[Run, Watch]]:
-    """Who takes part in the runs opened on this thread since there were `depth`, inner runs first."""
-    for run in reversed(_thread.runs[depth:]):
-        for watch in tuple(run.watches):
-            yield run, watch
+def opened_since(before: tuple[Run, ...]) -> Iterator[tuple[Run, Watch]]:
+    """Who takes part in the runs on this thread that were not among `before`, inner runs first."""
+    for run in reversed(open_runs()):
+        if run not in before:
+            for watch in tuple(run.watches):
+                yield run, watch
 
 
 def _close_from(index: int) -> None:
