@@ -32,12 +32,14 @@ SECOND = Duration.from_seconds(1)
 """
 
 
-def findings(files: dict[str, str], **settings: object) -> list[Finding]:
-    """Return the findings in a project made of these files."""
+def findings(
+    files: dict[str, str], extra_files: dict[str, str] | None = None, **settings: object
+) -> list[Finding]:
+    """Return the findings in a project made of these files; `extra_files` are there and not linted."""
     with TemporaryDirectory() as folder:
         root = Path(folder).resolve()
         (root / "pyproject.toml").touch()
-        for name, text in files.items():
+        for name, text in {**files, **(extra_files or {})}.items():
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
@@ -50,7 +52,9 @@ def findings(files: dict[str, str], **settings: object) -> list[Finding]:
         return found
 
 
-def check(source: str | dict[str, str], **settings: object) -> list[Finding]:
+def check(
+    source: str | dict[str, str], extra_files: dict[str, str] | None = None, **settings: object
+) -> list[Finding]:
     """Lint a handler module (after `PRELUDE`), or a project, and compare with its `# expect:` comments."""
     files = (
         {"handler.py": PRELUDE + dedent(source)}
@@ -63,7 +67,7 @@ def check(source: str | dict[str, str], **settings: object) -> list[Finding]:
             mark = MARK.search(line)
             if mark is not None:
                 expected.update((name, row, code.strip()) for code in mark[1].split(","))
-    found = findings(files, **settings)
+    found = findings(files, extra_files, **settings)
     actual = Counter((_relative(f, files), f.start.row, f.code) for f in found)
     shown = [f"{_relative(f, files)}:{f.start.row} {f.code} {f.message}" for f in found]
     missed, extra = expected - actual, actual - expected
