@@ -75,7 +75,8 @@ def perform(case: dict[str, Any], form: str) -> tuple[Run, Played]:
         lose.clear()
         return lost
 
-    functions = {"other": lambda _event, _context: "done"}
+    invoked = [rest[0] for verb, *rest in case["program"] if verb == "invoke"]
+    functions = {name: lambda _event, _context: "done" for name in invoked}
     return run, play(handler, {}, log=run.effects, answers=answers, functions=functions, fault=fault)
 
 

@@ -106,7 +106,7 @@ def play(
         finally:
             rest.move(-1)
 
-    with DurableFunctionTestRunner(invoked, poll_interval=0.02, execution_timeout=int(timeout) + 1) as runner:
+    with DurableFunctionTestRunner(invoked, poll_interval=0.02) as runner:
         runner._executor.RETRY_BACKOFF_SECONDS = 0
         if fault:
             _break(runner, fault)
