@@ -112,7 +112,7 @@ class ErrorFields:
     @classmethod
     def of(cls, error: BaseException) -> ErrorFields:
         """The fields of a live exception, those that an inner scope attached included."""
-        recorded = ErrorObject.from_exception(error)
+        recorded = _recorded(error)
         inner = _opened(recorded.data)
         return replace(
             inner,
@@ -192,6 +192,16 @@ class ErrorFields:
                 for failure in self.failures
             ),
         )
+
+
+def _recorded(error: BaseException) -> ErrorObject:
+    """What the SDK would record. An exception without a text must not keep an action from running."""
+    try:
+        return ErrorObject.from_exception(error)
+    except Exception as failure:
+        kind = type(error)
+        name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+        return ErrorObject(f"its text failed with {type(failure).__name__}", name, None, None)
 
 
 def _formatted(trace: TracebackType | None) -> list[str]:
