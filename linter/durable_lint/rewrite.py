@@ -5,6 +5,9 @@ It decides nothing about a rewrite; it only refuses one whose result does not pa
 
 from __future__ import annotations
 
+import ast
+import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +22,8 @@ if TYPE_CHECKING:
     from durable_lint.rules.finding import Edit, Finding
 
 _MOST_PASSES = 50
-_REFUSED = "the rewritten file did not come out clean, so it was left as it was"
+_MAY_REMAIN = "LDC405"
+"""What a scope in a branch that can be abandoned is told, however it came there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,8 @@ class Rewriter:
         self._only = only
         self._codes = codes
         self._before = {} if before is None else before
-        self._refused: set[tuple[object, ...]] = set()
+        self._refused: dict[tuple[object, ...], str] = {}
+        self._definitions: dict[Path, list[tuple[int, int]]] = {}
 
     def rewrite(self, path: Path, raw: bytes | None = None) -> Rewritten:
         """Fix what can be fixed in a file, in memory. The linter then knows the new contents. Raises
@@ -64,40 +69,72 @@ class Rewriter:
         contents: dict[Path, bytes] = {}
         fixed: list[Finding] = []
         result = self._linter.lint(path, raw)
-        for _ in range(_MOST_PASSES):
+        for _ in range(_MOST_PASSES + 2 * len(result.findings)):
             batch = list(self._batch(result.findings))
             if not batch:
                 break
             attempt = self._attempt(path, result, batch)
-            if attempt is None and len(batch) > 1:
+            if isinstance(attempt, str) and len(batch) > 1:
                 batch = batch[:1]
                 attempt = self._attempt(path, result, batch)
-            if attempt is None:
-                self._refused.add(_key(batch[0]))
+            if isinstance(attempt, str):
+                self._refused[self._key(batch[0])] = attempt
                 continue
             result, changed = attempt
             contents.update(changed)
             fixed.extend(batch)
         left = tuple(
-            replace(finding, fix=None, no_fix=_REFUSED) if _key(finding) in self._refused else finding
+            replace(finding, fix=None, no_fix=self._refused[key])
+            if (key := self._key(finding)) in self._refused
+            else finding
             for finding in result.findings
         )
         return Rewritten(replace(result, findings=left), contents, tuple(fixed))
 
     def _batch(self, findings: Iterable[Finding]) -> Iterator[Finding]:
-        """Yield findings whose fixes can be applied together: no edit of one touches an edit of another."""
+        """Yield findings whose fixes can be applied together.
+
+        No edit of one touches an edit of another, and no two are in the same function or class of a module, so
+        that each sees the names that the others have chosen. What is outside comes before what is inside.
+        """
         taken: list[tuple[Path, Edit]] = []
-        for finding in findings:
+        used: set[tuple[Path, int]] = set()
+        for finding in sorted(findings, key=_outside_first):
             if finding.fix is None or not self._may_fix(finding):
                 continue
             edits = [(edit.path or finding.path, edit) for edit in finding.fix.edits]
-            if all(_fits(edit, taken) for edit in edits):
+            parts = {part for edit in edits if (part := self._definition(*edit)) is not None}
+            if not parts & used and all(_fits(edit, taken) for edit in edits):
                 taken.extend(edits)
+                used |= parts
                 yield finding
+
+    def _definition(self, path: Path, edit: Edit) -> tuple[Path, int] | None:
+        """Return the function or class at the top of its module that an edit is in."""
+        if path not in self._definitions:
+            source = self._linter.source(path)
+            spans: list[tuple[int, int]] = []
+            if source is not None:
+                for node in parse(source).body:
+                    if not isinstance(node, (ast.Import, ast.ImportFrom)):
+                        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+                        spans.append((first, node.end_lineno or node.lineno))
+            self._definitions[path] = spans
+        for first, last in self._definitions[path]:
+            if first <= edit.start.row <= last:
+                return path, first
+        return None
+
+    def _key(self, finding: Finding) -> tuple[object, ...]:
+        """Return what tells a finding from others although lines above it have moved."""
+        source = self._linter.source(finding.path)
+        row = finding.start.row
+        line = source.lines[row - 1] if source is not None and row <= len(source.lines) else ""
+        return finding.path, finding.code, re.sub(r"\d+", "#", finding.message), line.strip()
 
     def _may_fix(self, finding: Finding) -> bool:
         fix = finding.fix
-        if fix is None or _key(finding) in self._refused:
+        if fix is None or self._key(finding) in self._refused:
             return False
         if self._codes is not None and finding.code not in self._codes:
             return False
@@ -107,23 +144,31 @@ class Rewriter:
 
     def _attempt(
         self, path: Path, before: FileResult, batch: Sequence[Finding]
-    ) -> tuple[FileResult, dict[Path, bytes]] | None:
-        """Return what the file comes to with these fixes and the changed bytes; None if nothing changed."""
+    ) -> tuple[FileResult, dict[Path, bytes]] | str:
+        """Return what the file comes to with these fixes and the changed bytes; why not, if that is no good."""
         old: dict[Path, bytes] = {}
         try:
             changed = self._applied(batch, old)
-        except (SourceError, SourceSyntaxError, IndexError):
-            return None
-        for where, new in changed.items():
-            self._linter.update(where, new)
-        after = self._linter.lint(path)
-        if not after.failures and _is_better(before, after, batch):
-            for where, raw in old.items():
-                self._before.setdefault(where, raw)
-            return after, changed
+        except SourceError as error:
+            return f"the rewritten code {error}"
+        except (SourceSyntaxError, IndexError):
+            return "the rewritten code does not parse"
+        others = [other for other in changed if other != path]
+        had = [before, *(self._linter.lint(other) for other in others)]
+        self._update(changed)
+        now = [self._linter.lint(path), *(self._linter.lint(other) for other in others)]
+        worse = _worse(had, now, batch)
+        if worse:
+            self._update(old)
+            return worse
         for where, raw in old.items():
+            self._before.setdefault(where, raw)
+        return now[0], changed
+
+    def _update(self, contents: dict[Path, bytes]) -> None:
+        self._definitions.clear()
+        for where, raw in contents.items():
             self._linter.update(where, raw)
-        return None
 
     def _applied(self, batch: Sequence[Finding], old: dict[Path, bytes]) -> dict[Path, bytes]:
         edits: dict[Path, set[Edit]] = {}
@@ -164,12 +209,27 @@ def _fits(edit: tuple[Path, Edit], taken: Iterable[tuple[Path, Edit]]) -> bool:
     return True
 
 
-def _is_better(before: FileResult, after: FileResult, batch: Sequence[Finding]) -> bool:
-    codes = {finding.code for finding in batch}
-    left = sum(finding.code in codes for finding in after.findings)
-    had = sum(finding.code in codes for finding in before.findings)
-    return left < had and not any(finding.code == "LDC900" for finding in after.findings)
+def _worse(had: Iterable[FileResult], now: Iterable[FileResult], batch: Sequence[Finding]) -> str:
+    """Return why a rewrite is no good, "" when it is."""
+    now = list(now)
+    if any(result.failures for result in now):
+        return "the rewritten code could not be analysed"
+    before = Counter(finding.code for result in had for finding in result.findings)
+    after = Counter(finding.code for result in now for finding in result.findings)
+    if after["LDC900"]:
+        return "the rewritten code does not parse"
+    for finding in batch:
+        if after[finding.code] >= before[finding.code]:
+            return "the rewritten code would still have the finding"
+    for code in sorted((after - before).keys() - {_MAY_REMAIN}):
+        return f"the rewritten code would have a new finding, {code}"
+    return ""
 
 
-def _key(finding: Finding) -> tuple[object, ...]:
-    return (finding.path, finding.code, finding.start, finding.message)
+def _outside_first(finding: Finding) -> tuple[int, int]:
+    """Order findings by where the blocks start that they are about."""
+    subject = finding.subject
+    while isinstance(subject, tuple) and subject and not hasattr(subject, "row"):
+        subject = subject[0]
+    at = getattr(subject, "at", None)
+    return (finding.start.row, finding.start.column) if at is None else (at.row, at.column)

@@ -1,0 +1,110 @@
+"""Which rewrite belongs to which rule."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from durable_lint.facts import model as m
+from durable_lint.fixes import handlers, scope
+from durable_lint.fixes.place import Place
+from durable_lint.fixes.tree import Block, Refused, SourceTree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from durable_lint.config.settings import Settings
+    from durable_lint.project.frames import Frame
+    from durable_lint.rules.finding import Finding, Fix
+    from durable_lint.rules.view import ModuleView
+
+
+class Proposer:
+    """Works out the fixes of one module. Keeps the trees of the files that it has looked at."""
+
+    def __init__(self, view: ModuleView, settings: Settings) -> None:
+        self.view = view
+        self.settings = settings
+        self._trees: dict[Path, SourceTree] = {}
+        self._rules: dict[str, Callable[[Finding], Fix | None]] = {
+            "LDC101": self._finally,
+            "LDC104": self._discards,
+            "LDC105": self._swallows,
+            "LDC201": self._catches,
+            "LDC202": self._catches,
+            "LDC203": self._control_flow,
+            "LDC204": self._undoes,
+        }
+
+    def fix(self, finding: Finding) -> Fix | None:
+        """Return the fix of a finding, None for a rule that has none. Raises `Refused`."""
+        rule = self._rules.get(finding.code)
+        if rule is None or not isinstance(finding.subject, tuple):
+            return None
+        return rule(finding)
+
+    def tree(self, module: m.ModuleFacts) -> SourceTree:
+        """Return the tree of a module of the project."""
+        if module.path not in self._trees:
+            self._trees[module.path] = SourceTree(module.source)
+        return self._trees[module.path]
+
+    def place(self, fact: m.Try | m.With, module: m.ModuleFacts | None = None) -> Place:
+        """Return a block as the rewrites see it. Raises `Refused`."""
+        module = module or self.view.module
+        tree = self.tree(module)
+        node = tree.find(fact.at, (ast.Try, ast.TryStar, ast.With, ast.AsyncWith))
+        assert isinstance(node, Block)
+        return Place(self.view, tree, module, fact, node)
+
+    def is_first_party(self, module: str) -> bool:
+        """Whether an import leads to a file of the project."""
+        return self.view.solver.modules.named(module, self.view.module.path) is not None
+
+    # ------------------------------------------------ the rules
+
+    def _finally(self, finding: Finding) -> Fix:
+        fact, _ = _subject(finding)
+        if not isinstance(fact, m.Try):
+            raise Refused("it is not a `try`")
+        return scope.rewrite_finally(self.place(fact), self.is_first_party)
+
+    def _discards(self, finding: Finding) -> Fix:
+        raise Refused("only its author knows where the statement should go: move it behind the block")
+
+    def _swallows(self, finding: Finding) -> Fix:
+        (statement, item), frame = _pair(finding, m.With, m.Item)
+        return handlers.narrow_suppress(self.place(statement), item, frame)
+
+    def _catches(self, finding: Finding) -> Fix:
+        (statement, handler), frame = _pair(finding, m.Try, m.Handler)
+        return handlers.narrow(self.place(statement), handler, frame)
+
+    def _control_flow(self, finding: Finding) -> Fix:
+        (statement, handler), frame = _pair(finding, m.Try, m.Handler)
+        return handlers.remove(self.place(statement), handler, frame)
+
+    def _undoes(self, finding: Finding) -> Fix:
+        (statement, handler), frame = _pair(finding, m.Try, m.Handler)
+        place = self.place(statement)
+        try:
+            return scope.rewrite_handler(place, handler, self.is_first_party)
+        except Refused as refused:
+            try:
+                return handlers.narrow(place, handler, frame)
+            except Refused:
+                raise refused from None
+
+
+def _subject(finding: Finding) -> tuple[object, Frame]:
+    subject = finding.subject
+    assert isinstance(subject, tuple)
+    return subject[0], subject[1]
+
+
+def _pair(finding: Finding, first: type, second: type) -> tuple[tuple, Frame]:  # type: ignore[type-arg]
+    found, frame = _subject(finding)
+    if isinstance(found, tuple) and isinstance(found[0], first) and isinstance(found[1], second):
+        return found, frame
+    raise Refused("its place in the file cannot be found")

@@ -1,0 +1,414 @@
+"""Where a rewrite happens: one block in one function, the frames it runs in, and the durable context that its scope needs."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from durable_lint.facts import model as m
+from durable_lint.fixes import names
+from durable_lint.fixes.tree import Block, FunctionNode, Refused, SourceTree
+from durable_lint.project.suspension import operands, steps
+from durable_lint.project.values import Context
+from durable_lint.rules.view import blocks_of, expressions_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from durable_lint.project.frames import Frame, Record
+    from durable_lint.project.suspension import Step
+    from durable_lint.project.values import Values
+    from durable_lint.rules.view import ModuleView
+
+
+class Spot(NamedTuple):
+    """What a block's scope is opened on: the text of the context, and the name that it starts with."""
+
+    text: str
+    root: str
+    attributes: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A `try` or `with` that becomes a scope. `facts` and `node` are the same statement."""
+
+    view: ModuleView
+    tree: SourceTree
+    module: m.ModuleFacts
+    facts: m.Try | m.With
+    node: Block
+
+    @cached_property
+    def function(self) -> FunctionNode:
+        """The function that the block stands in. Raises `Refused`."""
+        return self.tree.function(self.node)
+
+    @cached_property
+    def function_facts(self) -> m.Function:
+        found = self.module.function_of.get(self.facts)
+        if found is None:
+            raise Refused("the block is not in a function")
+        return found
+
+    @cached_property
+    def frames(self) -> list[Frame]:
+        """The frames in which the block runs. Raises `Refused` when one is inside an attempt of an operation."""
+        found = self.view.solver.frames_of.get(self.function_facts, ())
+        if any(frame.mode.attempt for frame in found):
+            raise Refused(f"`{self.function_facts.name}` also runs inside a step, where no scope can be opened")
+        return list(found)
+
+    @property
+    def is_abandonable(self) -> bool:
+        """Whether the block runs in a branch that an early completion can abandon."""
+        return any(frame.mode.abandonable is not None for frame in self.frames)
+
+    @cached_property
+    def around(self) -> tuple[FunctionNode, ...]:
+        """The functions around the block, innermost first, up to the outermost one."""
+        found = [node for node in self.tree.ancestors(self.node) if isinstance(node, FunctionNode)]
+        return tuple(found)
+
+    @cached_property
+    def taken(self) -> set[str]:
+        """The names that something new in this function must not have."""
+        return names.mentioned(self.around[-1])
+
+    @property
+    def is_annotated(self) -> bool:
+        """Whether the function has annotations, so that new functions in it get some too."""
+        arguments = self.function.args
+        listed = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        return self.function.returns is not None or any(argument.annotation for argument in listed)
+
+    # ------------------------------------------------ what the block changes
+
+    @cached_property
+    def changed(self) -> set[str]:
+        """The names that can have another value after the block than before it."""
+        elsewhere = names.changed_inside_functions(self.tree.tree)
+        return names.bound(self.node) | elsewhere
+
+    @cached_property
+    def mutated(self) -> set[str]:
+        """The names whose objects the block changes in place."""
+        return names.mutated(self.node)
+
+    @cached_property
+    def stored(self) -> set[str]:
+        """The attributes that the module assigns anywhere but in `__init__`."""
+        found: set[str] = set()
+        waiting: list[ast.AST] = [self.tree.tree]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, ast.FunctionDef) and node.name == "__init__":
+                continue
+            if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+                found.add(node.attr)
+            waiting.extend(ast.iter_child_nodes(node))
+        return found
+
+    # ------------------------------------------------ the context
+
+    @cached_property
+    def expressions(self) -> dict[tuple[int, int, int, int], m.Expression]:
+        """The facts of the expressions in the function, by place."""
+        found: dict[tuple[int, int, int, int], m.Expression] = {}
+        for expression in _expressions(self.function_facts.body):
+            found.setdefault(tuple(expression.at), expression)
+        return found
+
+    def fact(self, node: ast.expr) -> m.Expression | None:
+        """Return the fact of an expression in the function's own scope, None inside functions in it."""
+        at = (node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
+        return self.expressions.get(at)
+
+    def values(self, node: ast.expr) -> Values:
+        """Return what an expression can be, over all frames."""
+        fact = self.fact(node)
+        if fact is None:
+            return frozenset()
+        found: Values = frozenset()
+        for frame in self.frames:
+            found |= self.view.solver.value(frame, fact)
+        return found
+
+    def steps(self, blocks: Iterable[Iterable[m.Statement]]) -> Iterator[tuple[Frame, Step]]:
+        listed = [tuple(block) for block in blocks]
+        for frame in self.frames:
+            for block in listed:
+                for step in steps(frame, block):
+                    yield frame, step
+
+    def context(self, blocks: Iterable[Iterable[m.Statement]]) -> Spot:
+        """Return the context that the durable calls of `blocks` are made on, valid where the block starts.
+
+        Raises `Refused` when there is none, or more than one.
+        """
+        found: dict[str, Spot] = {}
+        others: set[str] = set()
+        for frame, step in self.steps(blocks):
+            if not (step.record.durable or self.view.suspensions.record(step.record)):
+                continue
+            for expression in contexts_in(self.view, frame, step.fact, step.record):
+                spot = self._spot(expression)
+                if spot is None:
+                    others.add(self._text(expression))
+                else:
+                    found.setdefault(spot.text, spot)
+        good = {text: spot for text, spot in found.items() if self._is_own(spot)}
+        if found and len(good) < len(found):
+            strange = next(text for text in found if text not in good)
+            raise Refused(f"its durable calls are made on `{strange}`, which is not the context of this function")
+        if len(good) > 1:
+            same = {self._owners(spot) for spot in good.values()}
+            if len(same) > 1:
+                raise Refused(f"its durable calls are made on different contexts ({', '.join(map(_code, sorted(good)))})")
+        for spot in good.values():
+            return spot
+        for spot in self._in_reach():
+            return spot
+        if others:
+            raise Refused(f"the durable context {_code(min(others))} is not known yet where the block starts")
+        raise Refused("no durable context is in reach where the block starts; pass it to the function")
+
+    def _text(self, expression: m.Expression) -> str:
+        start = self.tree.offset(expression.at.row, expression.at.column)
+        return self.tree.text[start : self.tree.offset(expression.at.end_row, expression.at.end_column)]
+
+    def _spot(self, expression: m.Expression) -> Spot | None:
+        """Return a context expression if it has the same value where the block starts as inside it."""
+        attributes: set[str] = set()
+        current = expression
+        while isinstance(current, m.Attribute):
+            attributes.add(current.name)
+            current = current.value
+        if not isinstance(current, m.Name) or attributes & names.stored_attributes(self.node):
+            return None
+        if not self.is_bound_before(current.id):
+            return None
+        return Spot("".join(self._text(expression).split()), current.id, frozenset(attributes))
+
+    def is_bound_before(self, name: str) -> bool:
+        """Whether a name surely has its value where the block starts, and keeps it inside."""
+        if name in names.bound(self.node) or name in names.changed_inside_functions(*self.around):
+            return False
+        if name in names.parameters(self.function):
+            return True
+        if name not in names.bound(*self.function.body):
+            return True  # of a function around this one, or of the module
+        inside: ast.AST = self.node
+        for around in self.tree.ancestors(self.node):
+            for _, value in ast.iter_fields(around):
+                if isinstance(value, list) and inside in value:
+                    before = value[: value.index(inside)]
+                    if any(_surely_binds(statement, name) for statement in before if isinstance(statement, ast.stmt)):
+                        return True
+            if isinstance(around, (ast.With, ast.AsyncWith)):
+                if any(i.optional_vars is not None and name in names.bound(i.optional_vars) for i in around.items):
+                    return True
+            if isinstance(around, (ast.For, ast.AsyncFor)) and name in names.bound(around.target):
+                return inside in around.body
+            if around is self.function:
+                return False
+            inside = around
+        return False
+
+    def _owners(self, spot: Spot) -> frozenset[m.Function | None]:
+        found: set[m.Function | None] = set()
+        for frame in self.frames:
+            for value in self._evaluated(frame, spot):
+                if isinstance(value, Context):
+                    found.add(value.owner)
+        return frozenset(found)
+
+    def _evaluated(self, frame: Frame, spot: Spot) -> Values:
+        solver = self.view.solver
+        at = self.facts.at
+        expression: m.Expression = m.Name(at, spot.root)
+        for attribute in spot.text.split(".")[1:]:
+            expression = m.Attribute(at, expression, attribute)
+        return solver.value(frame, expression)
+
+    def _is_own(self, spot: Spot) -> bool:
+        """Whether a context is, in every frame, the one of the operation that runs the function."""
+        known = False
+        for frame in self.frames:
+            values = self._evaluated(frame, spot)
+            operation = frame.mode.operation
+            for value in values:
+                if not isinstance(value, Context):
+                    return False
+                if operation is not None and value.owner not in {None, operation, frame.function}:
+                    return False
+                known = True
+        return known
+
+    def _in_reach(self) -> Iterator[Spot]:
+        """Yield contexts that the function can name, its own parameters first."""
+        for function in self.around:
+            for name in _in_order(function):
+                spot = Spot(name, name, frozenset())
+                if self._is_visible(name, function) and self.is_bound_before(name) and self._is_own(spot):
+                    yield spot
+
+    def _is_visible(self, name: str, function: FunctionNode) -> bool:
+        for inner in self.around[: self.around.index(function)]:
+            if name in names.parameters(inner) | names.bound(*inner.body):
+                return False
+        return True
+
+    @cached_property
+    def scope_name(self) -> str:
+        """A name for the scope that no other one in this function has."""
+        wanted = printable(self.function.name, "scope")
+        used = {
+            keyword.value.value
+            for node in ast.walk(self.around[-1])
+            if isinstance(node, ast.Call)
+            for keyword in node.keywords
+            if keyword.arg == "name" and isinstance(keyword.value, ast.Constant)
+            if _last_name(node.func).endswith("terminal_scope")
+        }
+        name, count = wanted, 1
+        while name in used:
+            count += 1
+            name = f"{wanted}-{count}"
+        return name
+
+    @cached_property
+    def terminal_name(self) -> str:
+        """A name for the scope's registry: `terminal`, unless the function means something else by it."""
+        for node in ast.walk(self.around[-1]):
+            if "terminal" in names._bound_by(node) and not self._is_other_scope(node):
+                break
+            if isinstance(node, ast.Name) and node.id == "terminal" and not self._is_other_scope(node):
+                break
+            if isinstance(node, ast.arg) and node.arg == "terminal":
+                break
+        else:
+            return "terminal"
+        return names.fresh("terminal", self.taken)
+
+    def _is_other_scope(self, node: ast.AST) -> bool:
+        """Whether a name stands in a scope beside this block, which is over before or opened after it."""
+        mine = set(self.tree.ancestors(self.node))
+        for around in self.tree.ancestors(node):
+            if around in mine or around is self.node:
+                return False
+            if isinstance(around, (ast.With, ast.AsyncWith)) and self.tree.scope(around) is self.function:
+                for item in around.items:
+                    target = item.optional_vars
+                    call = item.context_expr
+                    if isinstance(target, ast.Name) and target.id == "terminal" and isinstance(call, ast.Call):
+                        return _last_name(call.func).endswith("terminal_scope")
+        return False
+
+    @cached_property
+    def is_narrowly_guarded(self) -> bool:
+        """Whether a handler around the block names something narrower than `Exception`.
+
+        The error of a cleanup that failed has another type than before, and may miss it.
+        """
+        return narrowly_guarded(self.tree, self.node)
+
+    @property
+    def unit(self) -> str:
+        """One level of indentation at this block."""
+        tree, node = self.tree, self.node
+        outer = tree.indent(node.lineno)
+        first = node.body[0]
+        inner = tree.indent(first.lineno) if tree.starts_line(first) else ""
+        if inner.startswith(outer) and len(inner) > len(outer):
+            return inner[len(outer) :]
+        return "\t" if "\t" in outer else "    "
+
+
+def narrowly_guarded(tree: SourceTree, node: ast.AST) -> bool:
+    """Whether a handler around `node` in its function names something narrower than `Exception`."""
+    inside = node
+    for around in tree.ancestors(node):
+        if isinstance(around, (*FunctionNode.__args__, ast.Lambda)):  # type: ignore[attr-defined]
+            return False
+        if isinstance(around, (ast.Try, ast.TryStar)) and inside in around.body:
+            for handler in around.handlers:
+                if handler.type is not None and _last_name(handler.type) not in {"Exception", "BaseException"}:
+                    return True
+        if isinstance(around, (ast.With, ast.AsyncWith)) and inside in around.body:
+            for item in around.items:
+                call = item.context_expr
+                if isinstance(call, ast.Call) and _last_name(call.func) == "suppress":
+                    return True
+        inside = around
+    return False
+
+
+def contexts_in(
+    view: ModuleView, frame: Frame, fact: object, record: Record
+) -> Iterator[m.Expression]:
+    """Yield the expressions by which a step reaches a durable context: what it is called on, and what it is given."""
+    if isinstance(fact, m.Item):
+        fact = fact.manager
+    if isinstance(fact, (m.For, m.Clause)):
+        fact = fact.iterable
+    while isinstance(fact, (m.Await, m.Yield)):
+        fact = fact.value
+    if not isinstance(fact, m.Call):
+        return
+    candidates: list[m.Expression] = []
+    if isinstance(fact.function, m.Attribute):
+        candidates.append(fact.function.value)
+    candidates += [argument for argument in fact.arguments if not isinstance(argument, m.Starred)]
+    candidates += [keyword.value for keyword in fact.keywords]
+    for candidate in candidates:
+        if any(isinstance(value, Context) for value in view.solver.value(frame, candidate)):
+            yield candidate
+
+
+def printable(name: str, otherwise: str) -> str:
+    """Return a name for the history made from a name in the code: printable ASCII, words joined by hyphens."""
+    import unicodedata
+
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    words = [word for word in plain.replace("-", "_").split("_") if word]
+    return "-".join(words)[:60].lower() or otherwise
+
+
+def _in_order(function: FunctionNode) -> list[str]:
+    arguments = function.args
+    listed = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    parameters = [argument.arg for argument in listed]
+    return parameters + sorted(names.bound(*function.body) - set(parameters))
+
+
+def _surely_binds(statement: ast.stmt, name: str) -> bool:
+    match statement:
+        case ast.Assign() | ast.AnnAssign() | ast.With() | ast.Import() | ast.ImportFrom():
+            if isinstance(statement, ast.AnnAssign) and statement.value is None:
+                return False
+            return name in names.bound(statement)
+    return False
+
+
+def _expressions(block: Iterable[m.Statement]) -> Iterator[m.Expression]:
+    for statement in block:
+        waiting = list(expressions_of(statement))
+        while waiting:
+            expression = waiting.pop()
+            yield expression
+            waiting.extend(operands(expression))
+        for inside in blocks_of(statement):
+            yield from _expressions(inside)
+
+
+def _last_name(expression: ast.expr) -> str:
+    if isinstance(expression, ast.Attribute):
+        return expression.attr
+    return expression.id if isinstance(expression, ast.Name) else ""
+
+
+def _code(text: str) -> str:
+    return f"`{text}`"

@@ -1,0 +1,272 @@
+"""One file as the fixes see it: its text, its `ast` tree, and the way from a fact to a node and to a place in the text.
+
+A rewrite is a list of replacements in the text (`Change`), so what it does not name stays as it is, to the byte.
+"""
+
+from __future__ import annotations
+
+import ast
+import bisect
+import io
+import re
+import tokenize
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from durable_lint.rules.finding import Edit, Position
+from durable_lint.source.text import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from durable_lint.facts import model as m
+    from durable_lint.source.text import SourceText
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+Block = ast.Try | ast.TryStar | ast.With | ast.AsyncWith
+_Node = TypeVar("_Node", bound=ast.AST)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.Module)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+class Refused(Exception):
+    """There is no sound rewrite. The message is one clause that says why, for people."""
+
+
+class Comment(NamedTuple):
+    """A comment: where it stands in the text, and whether nothing else stands on its line."""
+
+    start: int
+    end: int
+    row: int
+    alone: bool
+    text: str
+
+
+class SourceTree:
+    """A file's text with its tree. Raises `Refused` when its tokens cannot be told apart."""
+
+    def __init__(self, source: SourceText) -> None:
+        self.source = source
+        self.text = source.text
+        self.tree = parse(source)
+        self._parents: dict[ast.AST, ast.AST] = {}
+        waiting: list[ast.AST] = [self.tree]
+        while waiting:
+            node = waiting.pop()
+            for child in ast.iter_child_nodes(node):
+                self._parents[child] = node
+                waiting.append(child)
+
+    # ------------------------------------------------ nodes
+
+    @cached_property
+    def _places(self) -> dict[tuple[int, int, int, int], list[ast.AST]]:
+        places: dict[tuple[int, int, int, int], list[ast.AST]] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, (ast.stmt, ast.expr, ast.excepthandler)):
+                at = (node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
+                places.setdefault(at, []).append(node)
+        return places
+
+    def find(self, at: m.At, kind: type[_Node] | tuple[type[_Node], ...]) -> _Node:
+        """Return the node of a kind at the place of a fact. Raises `Refused` when there is none."""
+        for node in self._places.get(tuple(at), ()):
+            if isinstance(node, kind):
+                return node
+        raise Refused("its place in the file cannot be found")
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        return self._parents.get(node)
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """Yield the nodes around one, innermost first."""
+        current = self._parents.get(node)
+        while current is not None:
+            yield current
+            current = self._parents.get(current)
+
+    def scope(self, node: ast.AST) -> ast.AST:
+        """Return the function, class, lambda or module in whose scope a node stands."""
+        for around in self.ancestors(node):
+            if isinstance(around, _SCOPES):
+                return around
+        return self.tree
+
+    def function(self, node: ast.AST) -> FunctionNode:
+        """Return the function in whose own scope a node stands. Raises `Refused` when it is in none."""
+        scope = self.scope(node)
+        if isinstance(scope, FunctionNode):
+            return scope
+        raise Refused("the block is not in a function")
+
+    # ------------------------------------------------ places
+
+    def start(self, node: ast.stmt | ast.expr | ast.excepthandler | ast.keyword | ast.alias) -> int:
+        """Return the offset in the text at which a node starts."""
+        return self.offset(node.lineno, node.col_offset)
+
+    def end(self, node: ast.stmt | ast.expr | ast.excepthandler | ast.keyword | ast.alias) -> int:
+        """Return the offset in the text at which a node ends."""
+        return self.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+
+    def offset(self, row: int, byte_column: int) -> int:
+        return self.source.offset(row, self.source.column(row, byte_column))
+
+    def slice(self, node: ast.stmt | ast.expr) -> str:
+        """Return a node's own text."""
+        return self.text[self.start(node) : self.end(node)]
+
+    def row_start(self, row: int) -> int:
+        """Return the offset at which a row starts; the end of the text for the row after the last."""
+        starts = self.source.line_starts
+        return starts[row - 1] if row <= len(starts) else len(self.text)
+
+    def row_end(self, row: int) -> int:
+        """Return the offset after a row's line end."""
+        return self.row_start(row + 1)
+
+    def row_of(self, offset: int) -> int:
+        return bisect.bisect_right(self.source.line_starts, offset)
+
+    def indent(self, row: int) -> str:
+        """Return the white space with which a row starts."""
+        line = self.source.lines[row - 1]
+        return line[: len(line) - len(line.lstrip(" \t\f"))]
+
+    def starts_line(self, node: ast.stmt) -> bool:
+        """Whether nothing but white space stands before a statement on its row."""
+        return not self.text[self.row_start(node.lineno) : self.start(node)].strip()
+
+    def colon(self, start: int) -> int:
+        """Return the offset after the colon of a `try`, `finally` or bare `except` that starts at `start`."""
+        found = re.compile(r"\w+(?:[ \t\f]|\\\r?\n|\\\r)*:").match(self.text, start)
+        if found is None:
+            raise Refused("its header cannot be read")
+        return found.end()
+
+    # ------------------------------------------------ tokens
+
+    @cached_property
+    def _tokens(self) -> list[tokenize.TokenInfo]:
+        reader = io.StringIO(self.text, newline="").readline
+        try:
+            return list(tokenize.generate_tokens(reader))
+        except (tokenize.TokenError, SyntaxError):
+            raise Refused("the file's tokens cannot be told apart") from None
+
+    @cached_property
+    def comments(self) -> list[Comment]:
+        """The comments of the file, in order."""
+        found = []
+        for token in self._tokens:
+            if token.type == tokenize.COMMENT:
+                row, column = token.start
+                start = self.source.offset(row, column + 1)
+                alone = not token.line[:column].strip()
+                found.append(Comment(start, start + len(token.string), row, alone, token.string))
+        return found
+
+    def comments_in(self, start: int, end: int) -> list[Comment]:
+        return [comment for comment in self.comments if start <= comment.start < end]
+
+    @cached_property
+    def rows_in_strings(self) -> frozenset[int]:
+        """The rows that start inside a string, whose indentation is part of its value."""
+        rows: set[int] = set()
+        opened: list[int] = []
+        for token in self._tokens:
+            kind = tokenize.tok_name[token.type]
+            if kind == "STRING":
+                rows.update(range(token.start[0] + 1, token.end[0] + 1))
+            elif kind.endswith("STRING_START"):
+                opened.append(token.start[0])
+            elif kind.endswith("STRING_END") and opened:
+                rows.update(range(opened.pop() + 1, token.end[0] + 1))
+        return frozenset(rows)
+
+    @cached_property
+    def longest_line(self) -> int:
+        """The length that a new line may have: that of the longest one, between 79 and 120 characters."""
+        return min(max(79, *map(len, self.source.lines)), 120)
+
+    # ------------------------------------------------ blocks
+
+    def lines_of(self, node: ast.stmt, old: str, new: str) -> str:
+        """Return a statement's text with its indentation changed from `old` to `new`, its first line without."""
+        return self.moved(self.start(node), self.end(node), old, new)
+
+    def moved(
+        self, start: int, end: int, old: str, new: str, replacements: Sequence[tuple[int, int, str]] = ()
+    ) -> str:
+        """Return the text from `start` to `end`, replacements made, its further lines indented by `new`, not `old`."""
+        pieces: list[str] = []
+        done = start
+        changes = list(replacements)
+        for row in range(self.row_of(start) + 1, self.row_of(max(end - 1, start)) + 1):
+            if row not in self.rows_in_strings and self.indent(row).startswith(old) and self.source.lines[row - 1].strip():
+                at = self.row_start(row)
+                changes.append((at, at + len(old), new))
+        for first, last, text in sorted(changes):
+            pieces += self.text[done:first], text
+            done = last
+        return "".join([*pieces, self.text[done:end]])
+
+
+def own_nodes(*roots: ast.AST) -> Iterator[ast.AST]:
+    """Yield nodes in the scope of the roots: functions and classes inside are yielded, but not entered."""
+    waiting = list(reversed(roots))
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, (*FunctionNode.__args__, ast.Lambda)):  # type: ignore[attr-defined]
+            arguments = node.args
+            waiting.extend(d for d in (*arguments.defaults, *arguments.kw_defaults) if d is not None)
+            waiting.extend(getattr(node, "decorator_list", ()))
+        elif isinstance(node, ast.ClassDef):
+            waiting.extend((*node.decorator_list, *node.bases, *(k.value for k in node.keywords)))
+        else:
+            waiting.extend(reversed(list(ast.iter_child_nodes(node))))
+
+
+@dataclass
+class Change:
+    """Replacements in one file, collected while a rewrite is worked out."""
+
+    tree: SourceTree
+    parts: list[tuple[int, int, str]] = field(default_factory=list)
+
+    def replace(self, start: int, end: int, text: str) -> None:
+        self.parts.append((start, end, text))
+
+    def insert(self, at: int, text: str) -> None:
+        self.parts.append((at, at, text))
+
+    def indent(self, first: int, last: int, by: str) -> None:
+        """Indent the rows from `first` to `last`, both included; blank ones and insides of strings stay."""
+        tree = self.tree
+        for row in range(first, last + 1):
+            if row not in tree.rows_in_strings and tree.source.lines[row - 1].strip():
+                self.insert(tree.row_start(row), by)
+
+    def edits(self, path: Path | None) -> tuple[Edit, ...]:
+        """Return the replacements as edits in order, those that touch joined into one."""
+        merged: list[tuple[int, int, str]] = []
+        for start, end, text in sorted(self.parts, key=lambda part: (part[0], part[1])):
+            if merged and start < merged[-1][1]:
+                raise Refused("its parts overlap")
+            if merged and start == merged[-1][1]:
+                merged[-1] = (merged[-1][0], end, merged[-1][2] + text)
+            else:
+                merged.append((start, end, text))
+        return tuple(
+            Edit(self._position(start), self._position(end), text, path)
+            for start, end, text in merged
+            if self.tree.text[start:end] != text
+        )
+
+    def _position(self, offset: int) -> Position:
+        row = self.tree.row_of(offset)
+        return Position(row, offset - self.tree.row_start(row) + 1)
