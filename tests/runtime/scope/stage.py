@@ -13,6 +13,7 @@ from aws_durable_execution_sdk_python.config import Duration, StepConfig
 from aws_durable_execution_sdk_python.retries import RetryDecision
 from durable_runtime import DurableTerminalActions, TerminalScopeConfig, terminal_scope
 
+from tests.runtime.support import versions
 from tests.runtime.support.crash import Life, Run, execute
 
 if TYPE_CHECKING:
@@ -145,6 +146,8 @@ def effects(run: Run) -> list[str]:
         elif entry.kind == "ended" and entry.text == "PENDING":
             story.append(SUSPENDED)
         elif entry.kind == "ended" and entry.text not in ("SUCCEEDED", "FAILED"):
+            if not versions.HAS_TIMERS_DURING_INVOCATION and "checkpoint token" in entry.text:
+                continue  # the runner of that testing SDK starts one invocation for each of several timers
             story.append(LOST)
     return story
 
