@@ -153,6 +153,7 @@ def measure(handler: Handler) -> Cost:
             for operation in runner._store.load(arn).operations
             if operation.operation_type is not OperationType.EXECUTION
         ]
+    runner._scheduler._loop.close()  # the runner leaves it open
     size = sum(len(json.dumps(operation.to_dict(), default=str)) for operation in recorded)
     return Cost(requests, len(recorded), size, seconds)
 

@@ -116,6 +116,7 @@ def play(
         _answer(runner, arn, dict(answers or {}), rest, timeout)
         result = runner.wait_for_result(arn, int(timeout) + 1)
         recorded = _recorded(runner._store.load(arn).operations)
+    runner._scheduler._loop.close()  # the runner leaves it open
     error = result.error
     return Played(
         log=seen,
