@@ -18,6 +18,7 @@ from tests.runtime.proof.programs import (
     Child,
     Fail,
     Guard,
+    Hide,
     Node,
     Register,
     Scope,
@@ -112,7 +113,7 @@ def _node(node: Node, fate: Fate, scope: _Registry | None) -> list[str]:
             return _child(body, fate)
         case Branches():
             return _branches(node, fate)
-        case Guard(body=body):
+        case Guard(body=body) | Hide(body=body):
             try:
                 return _block(body, fate, scope)
             except _Raised as raised:

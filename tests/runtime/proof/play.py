@@ -33,6 +33,7 @@ from tests.runtime.proof.programs import (
     Child,
     Fail,
     Guard,
+    Hide,
     Node,
     Register,
     Scope,
@@ -125,6 +126,11 @@ class _Player:
                     return self.block(body, context, inside)
                 except Exception as error:
                     return [f"caught {type(error).__name__}"]
+            case Hide(body=body):
+                try:
+                    return self.block(body, context, inside)
+                except BaseException as error:
+                    return [f"caught {type(error).__name__}"]
             case Fail(name=name):
                 raise ProgramFailed(name)
             case Cancel(name=name):
@@ -150,6 +156,7 @@ class _Player:
 
     def _branches(self, node: Branches, context: DurableContext) -> list[str]:
         nesting = NestingType.FLAT if node.flat else NestingType.NESTED
+        at_once = 1 if node.in_turn else None
         completion = CompletionConfig.all_completed()  # type: ignore[no-untyped-call]
         batch: BatchResult[list[str]]
         if node.mapped:
@@ -157,13 +164,13 @@ class _Player:
                 list(range(len(node.blocks))),
                 lambda branch, _item, index, _items: self.block(node.blocks[index], branch, None),
                 name=node.name,
-                config=MapConfig(completion_config=completion, nesting_type=nesting),
+                config=MapConfig(at_once, completion_config=completion, nesting_type=nesting),
             )
         else:
             batch = context.parallel(
                 [self._branch(block) for block in node.blocks],
                 name=node.name,
-                config=ParallelConfig(completion_config=completion, nesting_type=nesting),
+                config=ParallelConfig(at_once, completion_config=completion, nesting_type=nesting),
             )
         if not node.tolerant:
             batch.throw_if_error()

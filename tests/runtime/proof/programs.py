@@ -52,20 +52,30 @@ class Child:
 
 @dataclass(frozen=True)
 class Branches:
-    """A map or a parallel over its blocks; every branch is completed, then the first failure is raised unless
-    `tolerant`.
+    """A map or a parallel over its blocks, one branch at a time if `in_turn`.
+
+    Every branch is completed, then the first failure is raised unless `tolerant`.
     """
 
     blocks: tuple[Block, ...] = ()
     flat: bool = False
     mapped: bool = False
     tolerant: bool = False
+    in_turn: bool = False
     name: str = ""
 
 
 @dataclass(frozen=True)
 class Guard:
     """`try: body` / `except Exception`: what a handler does that goes on after a failure."""
+
+    body: Block = ()
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Hide:
+    """`try: body` / `except BaseException`, in the body of a scope: code that hides suspensions."""
 
     body: Block = ()
     name: str = ""
@@ -122,7 +132,7 @@ class Scope:
 
 
 Node: TypeAlias = (
-    Step | Wait | Callback | Child | Branches | Guard | Fail | Cancel | Register | Acquire | Scope
+    Step | Wait | Callback | Child | Branches | Guard | Hide | Fail | Cancel | Register | Acquire | Scope
 )
 Block: TypeAlias = tuple[Node, ...]
 
@@ -273,6 +283,7 @@ def _node(draw: st.DrawFn, budget: _Budget, depth: int, registers: bool, fails: 
         kinds += ["fail"]
     if depth < 3 and budget.nodes > 0:
         kinds += ["child", "guard", "branches"]
+        kinds += ["hide"] if registers else []
         kinds += ["scope", "scope"] if budget.scopes > 0 else []
     kind = draw(st.sampled_from(kinds))
     if kind == "step":
@@ -289,6 +300,8 @@ def _node(draw: st.DrawFn, budget: _Budget, depth: int, registers: bool, fails: 
         return Child(body=_block(draw, budget, depth=depth + 1, longest=3, fails=fails))
     if kind == "guard":
         return Guard(body=_block(draw, budget, depth=depth + 1, longest=3, registers=registers))
+    if kind == "hide":
+        return Hide(body=_block(draw, budget, depth=depth + 1, longest=3, registers=True))
     if kind == "branches":
         blocks = tuple(
             _block(draw, budget, depth=depth + 1, longest=2)
@@ -299,6 +312,7 @@ def _node(draw: st.DrawFn, budget: _Budget, depth: int, registers: bool, fails: 
             flat=draw(st.booleans()),
             mapped=draw(st.booleans()),
             tolerant=not fails or draw(st.booleans()),
+            in_turn=draw(_rarely),
         )
     return _scope(draw, budget, depth)
 
