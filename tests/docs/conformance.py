@@ -9,7 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any  # programs are JSON
 
-from aws_durable_execution_sdk_python import DurableContext, InvocationError, durable_execution
+from aws_durable_execution_sdk_python import (
+    DurableContext,
+    InvocationError,
+    WithRetryConfig,
+    durable_execution,
+    with_retry,
+)
 from aws_durable_execution_sdk_python.config import Duration, StepConfig
 from aws_durable_execution_sdk_python.retries import RetryDecision
 from aws_durable_execution_sdk_python.waits import WaitForConditionConfig, WaitForConditionDecision
@@ -36,6 +42,7 @@ class Run:
     effects: list[str] = field(default_factory=list)
     passed: Counter[str] = field(default_factory=Counter)
     error: BaseException | None = None
+    attempt: int = 0
 
     def first(self, key: str, times: int = 1) -> bool:
         """Whether the program comes by here for the first time (or one of the first `times`)."""
@@ -148,6 +155,16 @@ def _statements(
                 _statements(run, child, terminal, p, item)
 
             context.map(rest[1], branch, name=name)
+        elif verb == "retried":
+            # Any: the SDK types this context as its protocol, and is given the class
+            def attempted(child: Any, attempt: int, p: Program = rest[1]) -> None:
+                run.attempt = attempt
+                _statements(run, child, terminal, p, item)
+
+            strategy = WithRetryConfig[None](retry_strategy=lambda *_: RetryDecision(True, SECOND))
+            with_retry(context, attempted, strategy, name=name)
+        elif verb == "fail_attempts" and run.attempt <= rest[0]:
+            raise Oops(f"attempt {run.attempt}")
         elif verb == "scope":
             _scope(run, context, name, rest[1], item)
         elif verb == "swallow":
