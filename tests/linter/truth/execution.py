@@ -196,24 +196,40 @@ def _fail() -> None:
 
 
 def shadowed(written: Written, trace: Trace) -> Iterator[tuple[int, str]]:
-    """Findings about the outer block that hold by its text, although the inner block kept the suspension."""
+    """Findings that hold by the rules' text, although something further in kept the suspension from it.
+
+    Its own handler keeps it from a `finally`, a whole block from the block around it. Once the inner fault is
+    mended they are true, so the linter may report them at once.
+    """
     kept = {"LDC104", "LDC105", "LDC201", "LDC202"}
-    inner_rows = {row for part, row in written.rows.items() if part.startswith("1.")}
-    if not any(code in kept and row in inner_rows for row, code in expected(written, trace)):
-        return
-    outer = written.arrangement.blocks[0]
-    codes = {"stack": ["LDC103"], "class": ["LDC102"], "generator": ["LDC102"], "deaf": ["LDC105"]}
-    codes["suppress"] = ["LDC105"]
-    for code in codes.get(outer.manager, []):
-        yield written.rows["0.exit"], code
-    if outer.inside == "body" and outer.handler in ("base-swallow", "bare-swallow"):
-        yield written.rows["0.handler"], "LDC202" if outer.handler.startswith("bare") else "LDC201"
-    if outer.inside == "body" and outer.handler in ("base-raise", "bare-raise"):
-        yield written.rows["0.handler"], "LDC204"
-    if outer.ending and outer.inside != "finally":
-        yield written.rows["0.finally"], "LDC101"
-        if outer.ending == "return":
-            yield written.rows["0.return"], "LDC104"
+    parts = {row: part for part, row in written.rows.items()}
+    keepers = {parts[row] for row, code in expected(written, trace) if code in kept}
+    for depth, block in enumerate(written.arrangement.blocks):
+        inside = {part for part in keepers if int(part[0]) > depth}
+        if inside:
+            yield from _by_text(written, depth)
+        if block.ending and (inside or f"{depth}.handler" in keepers) and block.inside != "finally":
+            yield written.rows[f"{depth}.finally"], "LDC101"
+            if block.ending == "return":
+                yield written.rows[f"{depth}.return"], "LDC104"
+
+
+def _by_text(written: Written, depth: int) -> Iterator[tuple[int, str]]:
+    """What the block's manager or handler would get, if the suspension came to it."""
+    block = written.arrangement.blocks[depth]
+    codes = {
+        "stack": "LDC103",
+        "class": "LDC102",
+        "generator": "LDC102",
+        "deaf": "LDC105",
+        "suppress": "LDC105",
+    }
+    if block.manager in codes:
+        yield written.rows[f"{depth}.exit"], codes[block.manager]
+    elif block.inside == "body" and block.handler.endswith("swallow"):
+        yield written.rows[f"{depth}.handler"], "LDC202" if block.handler.startswith("bare") else "LDC201"
+    elif block.inside == "body" and block.handler.endswith("raise"):
+        yield written.rows[f"{depth}.handler"], "LDC204"
 
 
 def expected(written: Written, trace: Trace) -> Iterator[tuple[int, str]]:

@@ -50,6 +50,13 @@ def test_the_linter_reports_what_a_suspension_really_runs_and_nothing_else(group
     assert wrong == []
 
 
+def test_the_arrangements_ask_for_every_rule_about_suspensions() -> None:
+    sample = ALL[::7]
+    traces = execute(module(sample), [written.name for written in sample])
+    asked = {code for written in sample for _, code in expected(written, traces[written.name])}
+    assert asked == {"LDC101", "LDC102", "LDC103", "LDC104", "LDC105", "LDC201", "LDC202", "LDC204"}
+
+
 def test_a_run_of_its_own_ends_as_the_call_by_the_driver_did() -> None:
     sample = ALL[:: len(ALL) // 24]
     source = module(sample)
