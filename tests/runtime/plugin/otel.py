@@ -1,11 +1,12 @@
-"""The SDK's own OpenTelemetry plugins, of the release that fits the SDK in use.
+"""The SDK's own OpenTelemetry plugins, of the release that is installed.
 
-SDK 1.6 has the plugin of release 0.2.0 and SDK 1.7 that of 0.3.0, one class; later ones have an Invocation
-and an Execution plugin.
+Releases 0.2.0 (made for SDK 1.6) and 0.3.0 (for SDK 1.7) have one class. 1.0.0 and later, for SDK 2.0 and
+later, have an Invocation and an Execution plugin.
 """
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, cast
 
 import aws_durable_execution_sdk_python_otel as sdk_otel
@@ -15,18 +16,18 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from tests.runtime.support.versions import SDK
-
 if TYPE_CHECKING:
     from aws_durable_execution_sdk_python.plugin import DurableInstrumentationPlugin, UserFunctionStartInfo
 
-_NAMES = {(1, 6): ["DurableExecutionOtelPlugin"], (1, 7): ["OtelPlugin"]}.get(
-    cast("tuple[int, int]", SDK[:2]), ["InvocationOtelPlugin", "ExecutionOtelPlugin"]
+RELEASE = tuple(int(part) for part in version("aws-durable-execution-sdk-python-otel").split(".")[:2])
+
+_NAMES = {(0, 2): ["DurableExecutionOtelPlugin"], (0, 3): ["OtelPlugin"]}.get(
+    cast("tuple[int, int]", RELEASE), ["InvocationOtelPlugin", "ExecutionOtelPlugin"]
 )
 
 PLUGINS: list[type[DurableInstrumentationPlugin]] = [getattr(sdk_otel, name) for name in _NAMES]
 
-RELEASES_A_SUSPENDED_SCOPE = SDK >= (2,)
+RELEASES_A_SUSPENDED_SCOPE = RELEASE >= (1,)
 """Releases 1.0.0 and later detach on INCOMPLETE. 0.2.0 and 0.3.0 throw the token away, and never detach."""
 
 
@@ -50,8 +51,8 @@ def make(
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     arguments: dict[str, Any] = (
         {"config": sdk_otel.OtelPluginConfig(tracer_provider=provider, enrich_logger=False)}
-        if SDK >= (2,)
-        else {"trace_provider": provider, **({"enrich_logger": False} if SDK >= (1, 7) else {})}
+        if RELEASE >= (1,)
+        else {"trace_provider": provider, **({"enrich_logger": False} if RELEASE >= (0, 3) else {})}
     )
     construct: Any = plugin
     return construct(**arguments), exporter

@@ -8,8 +8,8 @@ import pytest
 from aws_durable_execution_sdk_python.config import Duration
 from durable_runtime.plugin import CompletionPlugin, as_plugins
 
+from tests.runtime.plugin.executions import execute
 from tests.runtime.plugin.plugins import Recording
-from tests.runtime.plugin.test_real_branches import execute
 from tests.runtime.support.versions import SDK
 
 if TYPE_CHECKING:

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import threading
 import time
-import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aws_durable_execution_sdk_python import DurableContext, durable_execution
 from aws_durable_execution_sdk_python.config import CompletionConfig, Duration, ParallelConfig
-from aws_durable_execution_sdk_python_testing.runner import DurableFunctionTestRunner
 from durable_runtime.plugin import CompletionPlugin, UserFunctionCompleteInfo, as_plugins
 from opentelemetry.trace import INVALID_SPAN, get_current_span
 
 from tests.runtime.plugin import otel
+from tests.runtime.plugin.executions import execute
 from tests.runtime.plugin.plugins import CURRENT, NOTHING
 from tests.runtime.support.versions import HAS_TIMERS_DURING_INVOCATION, SDK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from aws_durable_execution_sdk_python import DurableContext
     from aws_durable_execution_sdk_python.plugin import (
         DurableInstrumentationPlugin,
         InvocationStartInfo,
@@ -68,17 +65,6 @@ class Diarist(CompletionPlugin):
 
     def on_user_function_complete(self, info: UserFunctionCompleteInfo) -> None:
         self.diary.note(f"{info.reason.name} as {CURRENT.get()}", info.name)
-
-
-def execute(handler: Callable[[Any, DurableContext], Any], plugins: list[Any]) -> object:
-    with warnings.catch_warnings():
-        # SDK 1.6 and 1.7 warn of every use of plugins.
-        warnings.filterwarnings("ignore", "The 'plugins' parameter is provisional", FutureWarning)
-        durable = durable_execution(handler, plugins=plugins)
-    with DurableFunctionTestRunner(handler=durable) as runner:
-        result = runner.run(input="{}")
-    assert result.status.name == "SUCCEEDED", result
-    return result.result
 
 
 def waits_while_its_sibling_works(context: DurableContext) -> None:
