@@ -19,7 +19,7 @@ TOOLS = ("pytest>=8.4", "pytest-cov>=6", "hypothesis>=6.130")
 
 # Each release of the SDK with the testing SDK and the OpenTelemetry plugins that fit it.
 RELEASES = {
-    "1.6.0": ("1.2.1", "0.3.0"),
+    "1.6.0": ("1.2.1", "0.2.0"),
     "1.7.0": ("1.2.1", "0.3.0"),
     "2.0.1": ("1.2.1", "1.0.0"),
     "2.1.0": ("1.3.0", "1.1.0"),
@@ -36,7 +36,7 @@ def _dev(session: nox.Session) -> None:
 def _sdk(session: nox.Session, release: str) -> None:
     testing, otel = RELEASES[release]
     session.install(
-        f"{SDK}=={release}", f"{TESTING}=={testing}", f"{OTEL}=={otel}", "-e", "./runtime", *TOOLS
+        f"{SDK}=={release}", f"{TESTING}=={testing}", f"{OTEL}[standalone]=={otel}", "-e", "./runtime", *TOOLS
     )
 
 
@@ -54,9 +54,7 @@ def style(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """The linter, the documentation, and the runtime on the newest SDK, with coverage of both packages."""
     _dev(session)
-    session.run(
-        "pytest", "-q", "--cov", "--cov-report=term:skip-covered", *(session.posargs or ["-n", "2"])
-    )
+    session.run("pytest", "-q", "--cov", "--cov-report=term:skip-covered", *(session.posargs or ["-n", "2"]))
 
 
 @nox.session
@@ -79,7 +77,9 @@ def plugin(session: nox.Session, sdk: str) -> None:
 @nox.parametrize("version", ["6", "7.0.0"])
 def flake8(session: nox.Session, version: str) -> None:
     """The plugin under older releases of flake8; the newest is part of `tests`."""
-    session.install("-e", ".", f"flake8=={version}.*" if version == "6" else f"flake8=={version}", "pytest>=8.4")
+    session.install(
+        "-e", ".", f"flake8=={version}.*" if version == "6" else f"flake8=={version}", "pytest>=8.4"
+    )
     session.run("pytest", "-q", "tests/linter/flake8", *session.posargs)
 
 
