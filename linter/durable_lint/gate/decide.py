@@ -23,7 +23,7 @@ _CATCHES_SUSPENSION = frozenset(
     {"BaseException", "SuspendExecution", "TimedSuspendExecution"}
     | {"OrphanedChildException", "BackgroundThreadError"}
 )
-_BLOCKS = re.compile(rb"\b(?:finally|except|with)\b|@|on_user_function_")
+_BLOCKS = re.compile(rb"\b(?:finally|except|with)\b|@|on_user_function_|Plugin")
 _SCOPES = re.compile(
     rb"terminal|run_in_child_context|with_child_context|with_retry|parallel|\bmap\b|Branch|_in_context"
     rb"|\bacquire\b|\bcleanup\b|\bcompensate\b"
@@ -65,7 +65,7 @@ def passes_bytes(index: ImportIndex, path: Path, raw: bytes) -> bool:
     """Whether the bytes leave a finding possible: durable code in reach, and a block that could hold one."""
     text = searchable(raw)
     if not (_BLOCKS.search(text) or _SCOPES.search(text)):
-        return False
+        return index.is_connected_to_plugin(path)
     return index.words.in_bytes(text) or index.is_connected(path)
 
 

@@ -41,17 +41,15 @@ def write_atomically(path: Path, content: bytes, *, expected: bytes | None = Non
     reason; no temporary file is left behind, whatever interrupts.
     """
     target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        target.write_bytes(content)
+        return True
     with _locked(target):
-        try:
-            status = target.stat()
-        except FileNotFoundError:
+        status = target.stat() if target.exists() else None
+        if status is None:
             if expected is not None:
-                raise FileChangedError(path) from None
-            status = None
-        if status is not None and not stat.S_ISREG(status.st_mode):
-            target.write_bytes(content)
-            return True
-        if status is not None:
+                raise FileChangedError(path)
+        else:
             current = target.read_bytes()
             if expected is not None and current != expected:
                 raise FileChangedError(path)

@@ -6,7 +6,6 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-
 from durable_lint.gate import ImportIndex
 
 if TYPE_CHECKING:

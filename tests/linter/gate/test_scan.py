@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from durable_lint.gate.scan import Import, Words, imports, searchable
 
 STANDARD_LIBRARY = Path(sysconfig.get_paths()["stdlib"])
@@ -47,7 +46,7 @@ def of_tree(raw: bytes) -> set[Import]:
         "import a\r\nfrom b import (\r\n  c,\r\n  d)\r\n",
         "import a\rimport b\rfrom c import d",
         "\x0cimport a",
-        "import é, 𝐚\nfrom ü import ﬁ",
+        "import é, \U0001d41a\nfrom ü import \ufb01",
         "def f(): import a",
         "class A: from a import b",
         "async def f():\n  if x: import a",

@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from durable_lint.source.newer import lowered
 from durable_lint.source.text import SourceSyntaxError, SourceText, parse
 

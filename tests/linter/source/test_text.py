@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from durable_lint.source.text import SourceError, SourceSyntaxError, SourceText, parse, shallow
 
 PATH = Path("handler.py")
