@@ -41,6 +41,8 @@ def write_atomically(path: Path, content: bytes, *, expected: bytes | None = Non
     reason; no temporary file is left behind, whatever interrupts.
     """
     target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path))
     if target.exists() and not target.is_file():
         target.write_bytes(content)
         return True
