@@ -63,8 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def say(message: str) -> None:
     """Print one line for people on standard error."""
-    shown = message if message.isprintable() else ascii(message)[1:-1]
-    print(f"durable-lint: {shown}", file=sys.stderr)  # noqa: T201
+    from durable_lint.report.text import clean
+
+    print(f"durable-lint: {clean(message)}", file=sys.stderr)  # noqa: T201
 
 
 def put(pieces: Iterable[str]) -> None:
@@ -166,11 +167,11 @@ class Command:
         files = Linter(resolver)
 
         def watched() -> Iterator[object]:
+            resolver.forget()
             yield from files.files(self._paths, force_exclude=self.options.force_exclude)
             yield from resolver.files
 
         for _ in changes(watched):
-            resolver.forget()
             if sys.stdout.isatty():
                 put(["\x1b[2J\x1b[H"])
             self._check(resolver)

@@ -57,11 +57,12 @@ class Resolver:
         self._by_directory: dict[Path, Settings | ConfigError] = {}
         self._by_file: dict[Path, Settings | ConfigError] = {}
         self._file_in: dict[Path, Path | None] = {}
+        self._read: set[Path] = set()
         self._base: Settings | None = None
         if config is not None:
             if not config.is_file():
                 raise ConfigError(f"{shown(config)}: no such configuration file")
-            self._base = self._with_overrides(load_file(config, root=Path.cwd()))
+            self._base = self._with_overrides(load_file(config, root=Path.cwd(), read=self._read))
 
     def for_path(self, path: Path) -> Settings:
         """Return the settings for a file or a directory. Raises `ConfigError`, each time the same one."""
@@ -80,15 +81,17 @@ class Resolver:
         return found
 
     @property
-    def files(self) -> tuple[Path, ...]:
-        """The configuration files that were read so far, without those that they extend."""
-        return tuple(self._by_file)
+    def files(self) -> frozenset[Path]:
+        """Every file that can change an answer given so far, also those that are not there yet."""
+        names = [directory / name for directory in self._file_in for name in (OWN_FILE, PYPROJECT)]
+        return frozenset([*names, *self._read])
 
     def forget(self) -> None:
         """Read the configuration files again when they are next asked for (editors, `--watch`)."""
         self._by_directory.clear()
         self._by_file.clear()
         self._file_in.clear()
+        self._read.clear()
 
     def _find(self, directory: Path) -> Settings | ConfigError:
         try:
@@ -99,7 +102,7 @@ class Resolver:
             return error
         if file not in self._by_file:
             try:
-                self._by_file[file] = self._with_overrides(load_file(file, root=file.parent))
+                self._by_file[file] = self._with_overrides(load_file(file, root=file.parent, read=self._read))
             except ConfigError as error:
                 self._by_file[file] = error
         return self._by_file[file]
@@ -142,13 +145,17 @@ def project_root(directory: Path) -> Path:
     return here if directory.is_relative_to(here) else directory
 
 
-def load_file(file: Path, *, root: Path) -> Settings:
-    """Return the settings that a file gives, on top of those it extends. Raises `ConfigError`."""
-    return _load(file, root, ())
+def load_file(file: Path, *, root: Path, read: set[Path] | None = None) -> Settings:
+    """Return the settings that a file gives, on top of those it extends. Raises `ConfigError`.
+
+    `read` collects the files that they came from.
+    """
+    return _load(file, root, (), set() if read is None else read)
 
 
-def _load(file: Path, root: Path, seen: tuple[Path, ...]) -> Settings:
+def _load(file: Path, root: Path, seen: tuple[Path, ...], read: set[Path]) -> Settings:
     resolved = file.resolve()
+    read.add(file)
     if resolved in seen:
         chain = " -> ".join(shown(path) for path in (*seen[seen.index(resolved) :], resolved))
         raise ConfigError(f"{shown(file)}: `extend` goes round in a circle: {chain}")
@@ -165,7 +172,7 @@ def _load(file: Path, root: Path, seen: tuple[Path, ...]) -> Settings:
     elif not isinstance(base, Path) or not base.is_file():
         raise ConfigError(f"{where}: `extend` names {shown(Path(str(base)))}, and there is no such file")
     else:
-        below = _load(base, root, (*seen, resolved))
+        below = _load(base, root, (*seen, resolved), read)
     return layered(below, values, where)
 
 

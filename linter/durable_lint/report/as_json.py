@@ -32,7 +32,7 @@ def entry(finding: Finding) -> dict[str, object]:
         "filename": str(finding.path),
         "location": place(finding.start),
         "end_location": place(finding.end),
-        "message": finding.message,
+        "message": f"{finding.message}; no fix: {finding.no_fix}" if finding.no_fix else finding.message,
         "help": finding.help or None,
         "url": rule_url(finding.code),
         "fix": None

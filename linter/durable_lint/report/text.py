@@ -180,19 +180,19 @@ def _window(line: str, start: int, end: int) -> tuple[str, int, int]:
 
 
 def clean(text: str) -> str:
-    """Return text that is safe to print: tabs as spaces, control characters visible, so that no file can move
-    the cursor.
+    """Return text that is safe to print: tabs as spaces, control characters visible.
+
+    No file can move the cursor. A part of a file name that is no text stays, for the stream to escape.
     """
-    if text.isprintable():
-        return text
-    return "".join(
-        " " * _TAB
-        if character == "\t"
-        else character
-        if character.isprintable()
-        else "\N{REPLACEMENT CHARACTER}"
-        for character in text
-    )
+    return text if text.isprintable() else "".join(map(_visible, text))
+
+
+def _visible(character: str) -> str:
+    if character == "\t":
+        return " " * _TAB
+    if character.isprintable() or "\udc80" <= character <= "\udcff":
+        return character
+    return "\N{REPLACEMENT CHARACTER}"
 
 
 def _width(text: str) -> int:

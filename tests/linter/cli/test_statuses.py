@@ -146,7 +146,7 @@ def test_a_syntax_error_in_a_durable_file_is_a_finding(capsys: pytest.CaptureFix
 def test_a_file_over_the_limit_is_skipped_with_a_note_that_the_summary_counts(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    write("durable-lint.toml", "max-file-size = 500\n")
+    write("durable-lint.toml", "max-file-size = 300\n")
     write("review.py")
     write("a.py", CLEAN)
     outcome = run(capsys)
@@ -189,13 +189,13 @@ def test_a_name_that_is_no_text_can_be_linted_and_printed() -> None:
         return  # this file system takes Unicode names only
     done = process(".")
     assert done.returncode == 1
-    assert b"LDC101" in done.stdout
-    assert b"Traceback" not in done.stderr
+    assert done.stdout.startswith(b"caf\\udce9.py:16:5: LDC101")
+    assert done.stderr == b""
 
 
 def test_output_survives_a_terminal_that_knows_only_ascii() -> None:
     write("grüße.py")
-    done = process("--output-format", "full", PYTHONIOENCODING="ascii", PYTHONUTF8="0", LC_ALL="C")
+    done = process("--output-format", "full", PYTHONIOENCODING="ascii")
     assert done.returncode == 1
     assert b"gr\\xfc\\xdfe.py:16:5: LDC101" in done.stdout
 
