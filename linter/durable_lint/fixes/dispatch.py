@@ -6,9 +6,11 @@ import ast
 from typing import TYPE_CHECKING
 
 from durable_lint.facts import model as m
-from durable_lint.fixes import handlers, scope
+from durable_lint.fixes import handlers, managers, scope, stacks
 from durable_lint.fixes.place import Place
 from durable_lint.fixes.tree import Block, Refused, SourceTree
+from durable_lint.project.values import Manager
+from durable_lint.rules.view import suspension_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +31,8 @@ class Proposer:
         self._trees: dict[Path, SourceTree] = {}
         self._rules: dict[str, Callable[[Finding], Fix | None]] = {
             "LDC101": self._finally,
+            "LDC102": self._with,
+            "LDC103": self._stack,
             "LDC104": self._discards,
             "LDC105": self._swallows,
             "LDC201": self._catches,
@@ -70,12 +74,41 @@ class Proposer:
             raise Refused("it is not a `try`")
         return scope.rewrite_finally(self.place(fact), self.is_first_party)
 
+    def _with(self, finding: Finding) -> Fix:
+        if not isinstance(_subject(finding)[0], tuple):
+            raise Refused("it is a decorator: enter the manager inside the function")
+        (statement, item), frame = _pair(finding, m.With, m.Item)
+        return managers.rewrite_item(self.place(statement), item, frame, self.place, self.is_first_party)
+
+    def _stack(self, finding: Finding) -> Fix:
+        if not isinstance(_subject(finding)[0], tuple):
+            raise Refused("the stack is closed in a `finally`: enter it by `with`, and it can be rewritten")
+        (statement, item), frame = _pair(finding, m.With, m.Item)
+        return stacks.rewrite(self.place(statement), item, frame, self.place, self.is_first_party)
+
     def _discards(self, finding: Finding) -> Fix:
         raise Refused("only its author knows where the statement should go: move it behind the block")
 
     def _swallows(self, finding: Finding) -> Fix:
         (statement, item), frame = _pair(finding, m.With, m.Item)
-        return handlers.narrow_suppress(self.place(statement), item, frame)
+        made = self._made(item, frame)
+        if made is None:
+            return handlers.narrow_suppress(self.place(statement), item, frame)
+        function, module, inside = made
+        for around in managers.around_yield(function.body):
+            if isinstance(around, m.Try):
+                for kind in suspension_kinds():
+                    handler = self.view.unwinding.handler_of(inside, around, kind)
+                    if handler is not None:
+                        return handlers.narrow(self.place(around, module), handler, inside)
+        raise Refused(f"what `{function.name}` swallows is written elsewhere: let it catch `Exception` there")
+
+    def _made(self, item: m.Item, frame: Frame) -> tuple[m.Function, m.ModuleFacts, Frame] | None:
+        """Return the generator of the project that makes a manager, None when none does."""
+        for value in self.view.solver.value(frame, item.manager):
+            if isinstance(value, Manager):
+                return value.function.function, value.function.module, value.frame
+        return None
 
     def _catches(self, finding: Finding) -> Fix:
         (statement, handler), frame = _pair(finding, m.Try, m.Handler)

@@ -63,14 +63,16 @@ def rewrite_finally(place: Place, is_first_party: Callable[[str], bool], *, in_m
     return finish(change, place, cleanup, is_first_party, described(parts))
 
 
-def rewrite_handler(place: Place, handler: m.Handler, is_first_party: Callable[[str], bool]) -> Fix:
+def rewrite_handler(
+    place: Place, handler: m.Handler, is_first_party: Callable[[str], bool], *, in_manager: bool = False
+) -> Fix:
     """Return the fix that registers what a handler undoes as a compensation. Raises `Refused`."""
     node = place.node
     facts = place.facts
     assert isinstance(node, (ast.Try, ast.TryStar))
     if len(node.handlers) != 1 or node.orelse or node.finalbody or isinstance(node, ast.TryStar):
         raise Refused("it is not the only clause of its `try`")
-    check_suspendable(place, in_manager=False)
+    check_suspendable(place, in_manager=in_manager)
     clause = node.handlers[0]
     last = clause.body[-1]
     if not isinstance(last, ast.Raise) or last.cause is not None:
