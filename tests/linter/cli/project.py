@@ -6,12 +6,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import pytest
 from durable_lint.cli import main
 
-if TYPE_CHECKING:
-    import pytest
+Capture = pytest.CaptureFixture[str]
+"""What pytest's `capsys` is."""
 
 HAZARD = """\
 from aws_durable_execution_sdk_python import DurableContext, durable_execution
@@ -54,7 +54,7 @@ class Outcome:
         self.err = err
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> Outcome:
+def run(capsys: Capture, *arguments: str) -> Outcome:
     """Run the command line in this process."""
     capsys.readouterr()
     status = main(arguments)

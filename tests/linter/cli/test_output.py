@@ -13,7 +13,7 @@ import pytest
 from durable_lint import __version__
 from durable_lint.rules import RULES
 
-from tests.linter.cli.project import CLEAN, HAZARD, PLACE, process, run, write
+from tests.linter.cli.project import CLEAN, HAZARD, PLACE, Capture, process, run, write
 
 
 def test_piped_output_is_concise_and_has_no_colour_and_no_progress() -> None:
@@ -66,7 +66,7 @@ def test_colour_can_be_forced_into_a_pipe() -> None:
     assert b"\x1b" not in process("--color", "never", FORCE_COLOR="1").stdout
 
 
-def test_json_is_a_list_on_standard_output_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_a_list_on_standard_output_and_nothing_else(capsys: Capture) -> None:
     file = write("review.py")
     outcome = run(capsys, "--output-format", "json")
     (item,) = json.loads(outcome.out)
@@ -79,7 +79,7 @@ def test_json_is_a_list_on_standard_output_and_nothing_else(capsys: pytest.Captu
     assert outcome.err == ""
 
 
-def test_several_formats_in_one_run_each_go_where_they_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_formats_in_one_run_each_go_where_they_are_told(capsys: Capture) -> None:
     write("review.py")
     outcome = run(
         capsys, "--output-format", "concise,github,sarif=out.sarif", "--output-format", "junit=out.xml"
@@ -91,7 +91,7 @@ def test_several_formats_in_one_run_each_go_where_they_are_told(capsys: pytest.C
     assert Path("out.xml").read_text().startswith("<?xml")
 
 
-def test_a_report_goes_to_a_file_and_replaces_it_whole(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_report_goes_to_a_file_and_replaces_it_whole(capsys: Capture) -> None:
     write("review.py")
     write("out.json", "x" * 100_000)
     outcome = run(capsys, "--output-format", "json", "--output-file", "out.json")
@@ -100,7 +100,7 @@ def test_a_report_goes_to_a_file_and_replaces_it_whole(capsys: pytest.CaptureFix
 
 
 def test_the_configured_format_holds_until_the_command_line_says_otherwise(
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
 ) -> None:
     write("durable-lint.toml", 'output-format = "json"\n')
     write("review.py")
@@ -108,14 +108,14 @@ def test_the_configured_format_holds_until_the_command_line_says_otherwise(
     assert run(capsys, "--output-format", "concise").out.startswith(PLACE)
 
 
-def test_quiet_prints_findings_only(capsys: pytest.CaptureFixture[str]) -> None:
+def test_quiet_prints_findings_only(capsys: Capture) -> None:
     write("review.py")
     assert len(run(capsys, "-q").out.splitlines()) == 1
     Path("review.py").write_text(CLEAN)
     assert run(capsys, "--quiet").out == ""
 
 
-def test_statistics_replace_the_findings_as_text_and_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_statistics_replace_the_findings_as_text_and_as_json(capsys: Capture) -> None:
     write("a.py")
     write("b.py")
     assert run(capsys, "--statistics", "-q").out.split()[:2] == ["2", "LDC101"]
@@ -123,7 +123,7 @@ def test_statistics_replace_the_findings_as_text_and_as_json(capsys: pytest.Capt
     assert (row["code"], row["count"]) == ("LDC101", 2)
 
 
-def test_verbose_says_what_could_not_be_resolved(capsys: pytest.CaptureFixture[str]) -> None:
+def test_verbose_says_what_could_not_be_resolved(capsys: Capture) -> None:
     text = HAZARD.replace("    try:", "    unknown.library(context)\n    try:").replace(
         "from aws", "import unknown\nfrom aws", 1
     )
@@ -132,7 +132,7 @@ def test_verbose_says_what_could_not_be_resolved(capsys: pytest.CaptureFixture[s
     assert run(capsys).err == ""
 
 
-def test_rules_can_be_chosen_by_code_prefix_and_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rules_can_be_chosen_by_code_prefix_and_name(capsys: Capture) -> None:
     write("review.py")
     assert run(capsys, "--select", "LDC2").status == 0
     assert run(capsys, "--select", "LDC2,finally-around-suspension").status == 1
@@ -150,7 +150,7 @@ def test_standard_input_is_linted_under_the_name_and_with_the_settings_of_a_file
     assert process("-", stdin=b"").returncode == 0
 
 
-def test_standard_input_stands_for_the_file_on_disk(capsys: pytest.CaptureFixture[str]) -> None:
+def test_standard_input_stands_for_the_file_on_disk(capsys: Capture) -> None:
     write("review.py", CLEAN)
     done = process("-", "--stdin-filename", "review.py", stdin=HAZARD.encode())
     assert done.returncode == 1
@@ -164,7 +164,7 @@ def test_version_and_help_exit_with_0() -> None:
     assert done.stdout.startswith(b"usage: durable-lint [OPTIONS] [PATHS]...")
 
 
-def test_list_rules_names_every_rule(capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_rules_names_every_rule(capsys: Capture) -> None:
     lines = run(capsys, "--list-rules").out.splitlines()
     assert [line.split()[0] for line in lines] == list(RULES)
     assert "off by default" in next(line for line in lines if line.startswith("LDC205"))
@@ -173,7 +173,7 @@ def test_list_rules_names_every_rule(capsys: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.mark.parametrize("code", ["LDC101", "ldc101", "finally-around-suspension"])
-def test_explain_prints_the_rules_page(capsys: pytest.CaptureFixture[str], code: str) -> None:
+def test_explain_prints_the_rules_page(capsys: Capture, code: str) -> None:
     outcome = run(capsys, "--explain", code)
     assert outcome.status == 0
     assert "finally-around-suspension" in outcome.out
@@ -186,14 +186,14 @@ def test_explain_prints_the_rules_page(capsys: pytest.CaptureFixture[str], code:
     assert "finally-around-suspension" in told["explanation"]
 
 
-def test_every_rule_has_a_page(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_rule_has_a_page(capsys: Capture) -> None:
     for code, rule in RULES.items():
         text = run(capsys, "--explain", code).out
         assert rule.name in text, code
         assert len(text.splitlines()) > 10, code
 
 
-def test_show_settings_gives_each_value_and_where_it_came_from(capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_settings_gives_each_value_and_where_it_came_from(capsys: Capture) -> None:
     write("base.toml", "strict = true\n")
     write("durable-lint.toml", 'extend = "base.toml"\nprocess-local = ["a.*"]\n')
     write("requirements.txt", "aws-durable-execution-sdk-python==2.1.0\n")
@@ -209,14 +209,14 @@ def test_show_settings_gives_each_value_and_where_it_came_from(capsys: pytest.Ca
     assert told["settings"]["sdk-version"] == {"value": "2.1.0", "origin": "requirements.txt"}
 
 
-def test_show_files_lists_what_would_be_linted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_files_lists_what_would_be_linted(capsys: Capture) -> None:
     write("durable-lint.toml", 'extend-exclude = ["generated"]\n')
     for name in ("a.py", "b.pyi", "notes.txt", "generated/c.py", ".venv/lib/d.py", "pkg/e.py"):
         write(name, "")
     assert run(capsys, "--show-files").out.splitlines() == ["a.py", "b.pyi", "pkg/e.py"]
 
 
-def test_a_nested_configuration_excludes_in_its_own_directory(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_nested_configuration_excludes_in_its_own_directory(capsys: Capture) -> None:
     write("inner/durable-lint.toml", 'exclude = ["old_*.py"]\n')
     for name in ("old_a.py", "inner/old_b.py", "inner/c.py"):
         write(name, "")
@@ -224,7 +224,7 @@ def test_a_nested_configuration_excludes_in_its_own_directory(capsys: pytest.Cap
 
 
 def test_excluded_files_given_by_name_are_linted_unless_exclusion_is_forced(
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
 ) -> None:
     write("durable-lint.toml", 'extend-exclude = ["generated"]\n')
     write("generated/review.py")

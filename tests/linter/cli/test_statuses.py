@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.linter.cli.project import CLEAN, HAZARD, PLACE, process, run, write
+from tests.linter.cli.project import CLEAN, HAZARD, PLACE, Capture, process, run, write
 
 
 def test_a_clean_tree_exits_with_0_and_says_how_many_files_were_judged(
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
 ) -> None:
     write("a.py", CLEAN)
     write("pkg/b.pyi", "")
@@ -22,7 +22,7 @@ def test_a_clean_tree_exits_with_0_and_says_how_many_files_were_judged(
     assert (outcome.status, outcome.out, outcome.err) == (0, "No findings in 2 files.\n", "")
 
 
-def test_findings_exit_with_1_and_with_0_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_findings_exit_with_1_and_with_0_when_asked(capsys: Capture) -> None:
     write("review.py")
     assert run(capsys, ".").status == 1
     assert PLACE in run(capsys, "review.py").out
@@ -53,9 +53,7 @@ def test_findings_exit_with_1_and_with_0_when_asked(capsys: pytest.CaptureFixtur
         (["--output-format", "sarif", "--statistics"], "--statistics can be printed as text or as json only"),
     ],
 )
-def test_a_bad_command_line_is_one_line_and_2(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
-) -> None:
+def test_a_bad_command_line_is_one_line_and_2(capsys: Capture, arguments: list[str], said: str) -> None:
     write("a.py", CLEAN)
     outcome = run(capsys, *arguments)
     assert outcome.status == 2
@@ -65,7 +63,7 @@ def test_a_bad_command_line_is_one_line_and_2(
 
 
 def test_a_missing_path_does_not_keep_others_from_being_linted(
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
 ) -> None:
     write("review.py")
     outcome = run(capsys, "nope.py", "review.py", "gone/")
@@ -86,7 +84,7 @@ def test_a_missing_path_does_not_keep_others_from_being_linted(
     ],
 )
 def test_a_file_that_cannot_be_decoded_is_one_line_and_the_others_are_linted(
-    capsys: pytest.CaptureFixture[str], raw: bytes, said: str
+    capsys: Capture, raw: bytes, said: str
 ) -> None:
     write("bad.py", raw)
     write("review.py")
@@ -98,7 +96,7 @@ def test_a_file_that_cannot_be_decoded_is_one_line_and_the_others_are_linted(
 
 
 def test_an_unknown_key_is_one_line_and_other_projects_are_linted(
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
 ) -> None:
     write("one/durable-lint.toml", "selct = []\n")
     write("one/a.py")
@@ -113,7 +111,7 @@ def test_an_unknown_key_is_one_line_and_other_projects_are_linted(
 
 
 def test_a_crash_in_one_files_analysis_is_said_with_the_file_and_the_rest_goes_on(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from durable_lint.analysis import Analysis
 
@@ -136,7 +134,7 @@ def test_a_crash_in_one_files_analysis_is_said_with_the_file_and_the_rest_goes_o
     )
 
 
-def test_a_syntax_error_in_a_durable_file_is_a_finding(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_syntax_error_in_a_durable_file_is_a_finding(capsys: Capture) -> None:
     write("bad.py", "import aws_durable_execution_sdk_python\n\nwith x(:\n")
     outcome = run(capsys)
     assert outcome.status == 1
@@ -144,7 +142,7 @@ def test_a_syntax_error_in_a_durable_file_is_a_finding(capsys: pytest.CaptureFix
 
 
 def test_a_file_over_the_limit_is_skipped_with_a_note_that_the_summary_counts(
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
 ) -> None:
     write("durable-lint.toml", "max-file-size = 300\n")
     write("review.py")
