@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any  # cases are JSON
 
 import pytest
-from conformance import FORMS, cases, effects, history, perform
+from conformance import CASES, FORMS, cases, effects, history, perform
 from stage import unordered
 
+RFC = CASES.with_name("terminal-scope.md")
 RUNS = [(case, form) for case in cases() for form in case.get("forms", FORMS)]
 
 
@@ -36,3 +38,16 @@ def test_a_conformance_case_has_its_documented_effects_and_history(case: dict[st
         failures = vars(run.error)["terminal_failures"]
         listed = [f"{f.kind} {f.name}" + (" skipped" if f.skipped else "") for f in failures]
         assert listed == case["failures"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_outcome_record_is_the_one_that_the_rfc_shows(form: str) -> None:
+    [block] = re.findall(r"```json\n(.*?)```", RFC.read_text(encoding="utf-8"), flags=re.DOTALL)
+    shown = json.loads(block)
+    program = [*shown["registered"], ["raise", "declined"]]
+    _, played = perform({"program": program}, form)
+    [record] = [json.loads(op.result or "") for op in played.operations if op.path[-1] == "S.outcome"]
+    assert record.keys() == shown.keys()
+    assert record["error"].keys() == shown["error"].keys()
+    assert (record["outcome"], record["registered"]) == (shown["outcome"], shown["registered"])
+    assert (record["error"]["message"], record["failsExecution"]) == ("declined", False)
