@@ -17,7 +17,7 @@ import pytest
 
 from tests.runtime.proof.handover import ROOT, builder, cases, file_name, leave, read, without_paths
 from tests.runtime.support import versions
-from tests.runtime.support.crash import execute, killed_everywhere
+from tests.runtime.support.crash import BOTH_WAYS, execute, killed_everywhere
 
 if TYPE_CHECKING:
     from tests.runtime.proof.handover import Left
@@ -73,7 +73,9 @@ if versions.TESTING >= (1, 3, 0):
     @pytest.mark.parametrize(("place", "form", "ending"), [case for case in cases() if case[2] == "fails"])
     def test_it_goes_on_when_invocations_die_too(place: str, form: str, ending: str, directory: Path) -> None:
         left = read(directory / file_name(place, form, ending))
-        for _, run in killed_everywhere(builder(form, ending), stored=left.stored, answers=lambda _: b"1"):
+        for _, run in killed_everywhere(
+            builder(form, ending), ways=BOTH_WAYS, stored=left.stored, answers=lambda _: b"1"
+        ):
             assert (run.status, run.result) == ("SUCCEEDED", RESULTS[form, ending]), run.story()
             assert list(dict.fromkeys(left.notes + run.notes())) == EFFECTS[ending], run.story()
             assert not set(left.notes) & set(run.notes()), run.story()

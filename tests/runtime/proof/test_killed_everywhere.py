@@ -34,8 +34,7 @@ from tests.runtime.support.versions import CAN_REVOKE_TOKENS
 WAYS = {
     "update-lost": (Loss.UPDATE, Death.ERROR),
     "response-lost": (Loss.RESPONSE, Death.ERROR),
-    "frozen-before": (Loss.UPDATE, Death.FROZEN),
-    "frozen-after": (Loss.RESPONSE, Death.FROZEN),
+    "frozen": (Loss.RESPONSE, Death.FROZEN),
 }
 if CAN_REVOKE_TOKENS:
     WAYS["token-revoked"] = (Loss.TOKEN, Death.ERROR)
