@@ -86,7 +86,7 @@ class Plugin:
         if options.ldc_sdk_version:
             overrides["sdk-version"] = options.ldc_sdk_version
         selected = [*(options.select or ()), *(options.extend_select or ())]
-        chosen = [code for code in _OFF_BY_DEFAULT if any(code.startswith(prefix) for prefix in selected)]
+        chosen = [code for code in _OFF_BY_DEFAULT if code in selected]
         if chosen:
             overrides["extend-select"] = chosen
         config = Path(options.ldc_config) if options.ldc_config else None

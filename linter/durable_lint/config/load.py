@@ -247,18 +247,10 @@ def layered(below: Settings, values: Mapping[str, object], origin: str) -> Setti
         changes["extend_exclude"] = below.extend_exclude + strings(values["extend-exclude"])
     if "select" not in values:
         added, ignored = strings(values.get("extend-select", ())), strings(values.get("ignore", ()))
-        if ignored:
-            changes["extend_select"] = (
-                tuple(p for p in below.extend_select if not p.startswith(ignored)) + added
-            )
-            if below.select is not None:
-                changes["select"] = tuple(p for p in below.select if not p.startswith(ignored))
-        elif added:
-            changes["extend_select"] = below.extend_select + added
-        if ignored or added:
-            changes["ignore"] = (
-                tuple(p for p in below.ignore if not (added and p.startswith(added))) + ignored
-            )
+        changes["extend_select"] = _without(below.extend_select, ignored) + added
+        changes["ignore"] = _without(below.ignore, added) + ignored
+        if below.select is not None:
+            changes["select"] = _without(below.select, ignored)
     else:
         changes.setdefault("extend_select", ())
         changes.setdefault("ignore", ())
@@ -271,6 +263,10 @@ def layered(below: Settings, values: Mapping[str, object], origin: str) -> Setti
             if key not in values:
                 origins.pop(key, None)
     return replace(below, **changes, origins=tuple(origins.items()))  # type: ignore[arg-type]  # checked by `KEYS`
+
+
+def _without(prefixes: tuple[str, ...], covered: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(one for one in prefixes if not any(selectors.covers(wide, one) for wide in covered))
 
 
 def strings(value: object) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 PREFIX = "LDC"
+ALL = "ALL"
 
 
 class RuleInfo(Protocol):
@@ -46,11 +47,11 @@ def rules() -> Mapping[str, RuleInfo]:
 
 
 def to_prefix(word: str) -> str:
-    """Return the prefix of codes that a selector means. Raises `UnknownRule`."""
+    """Return the prefix of codes that a selector means, or `ALL`. Raises `UnknownRule`."""
     wanted = word.strip()
     upper = wanted.upper()
-    if upper == "ALL":
-        return PREFIX
+    if upper == ALL:
+        return ALL
     known = rules()
     if upper.startswith(PREFIX) and any(code.startswith(upper) for code in known):
         return upper
@@ -87,6 +88,15 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; did you mean `{by_lower[near[0]]}`?" if near else ""
 
 
+def strength(code: str, prefixes: tuple[str, ...]) -> int:
+    """Return how strongly selectors name a rule: the length of the longest prefix, 0 for `ALL`, -1 for not at
+    all.
+    """
+    return max(
+        (0 if prefix == ALL else len(prefix) for prefix in prefixes if covers(prefix, code)), default=-1
+    )
+
+
 def covers(wide: str, narrow: str) -> bool:
-    """Return whether every code with the prefix `narrow` has the prefix `wide` too."""
-    return narrow.startswith(wide)
+    """Return whether every rule that the prefix `narrow` means is one of those that `wide` means."""
+    return wide == ALL or narrow.startswith(wide) or (narrow == ALL and wide == PREFIX)

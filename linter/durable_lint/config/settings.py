@@ -69,13 +69,18 @@ class Settings:
         return dict(self.origins).get(key, "default")
 
     def is_enabled(self, code: str) -> bool:
-        """Return whether the rule runs at all: the longer of two prefixes decides, `ignore` wins a tie."""
-        chosen = longest_match(code, self.extend_select)
-        if self.select is not None:
-            chosen = max(chosen, longest_match(code, self.select))
-        elif code in default_codes():
+        """Return whether the rule runs at all: the longer of two prefixes decides, `ignore` wins a tie.
+
+        A rule that is off by default has to be named itself, or by `ALL`: a prefix alone does not switch it
+        on.
+        """
+        wanted = (*(() if self.select is None else self.select), *self.extend_select)
+        if code not in default_codes():
+            wanted = tuple(prefix for prefix in wanted if prefix in {code, selectors.ALL})
+        chosen = selectors.strength(code, wanted)
+        if self.select is None and code in default_codes():
             chosen = max(chosen, 0)
-        return chosen > longest_match(code, self.ignore)
+        return chosen > selectors.strength(code, self.ignore)
 
     def ignored_in(self, path: Path) -> tuple[str, ...]:
         """Return the prefixes that `per-file-ignores` switches off in a file."""
@@ -95,26 +100,21 @@ class Settings:
 
     def reports(self, code: str, path: Path) -> bool:
         """Return whether a finding with this code is to be reported in this file."""
-        return self.is_enabled(code) and not code.startswith(self.ignored_in(path))
+        return self.is_enabled(code) and selectors.strength(code, self.ignored_in(path)) < 0
 
     def is_fixable(self, code: str) -> bool:
         """Return whether `fixable` and `unfixable` allow a fix for the rule."""
-        allowed = 0 if self.fixable is None else longest_match(code, self.fixable)
-        return allowed > longest_match(code, self.unfixable)
+        allowed = 0 if self.fixable is None else selectors.strength(code, self.fixable)
+        return allowed > selectors.strength(code, self.unfixable)
 
     def with_every_rule(self) -> Settings:
         """Return the same settings with no rule switched off, to learn what a suppression suppresses."""
-        return replace(self, select=("LDC",), ignore=(), extend_select=(), per_file_ignores=())
+        return replace(self, select=(selectors.ALL,), ignore=(), extend_select=(), per_file_ignores=())
 
     @property
     def cache_directory(self) -> Path:
         """Where a cache may be kept."""
         return self.cache_dir if self.cache_dir is not None else self.root / ".durable_lint_cache"
-
-
-def longest_match(code: str, prefixes: tuple[str, ...]) -> int:
-    """Return the length of the longest prefix of `code`, or -1."""
-    return max((len(prefix) for prefix in prefixes if code.startswith(prefix)), default=-1)
 
 
 @lru_cache(maxsize=1)

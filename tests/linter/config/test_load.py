@@ -66,7 +66,7 @@ def test_extend_builds_on_another_file_and_the_extending_one_has_the_last_word()
     settings = Resolver().for_path(Path("a.py"))
     assert not settings.strict
     assert settings.process_local == ("a.*",)
-    assert [settings.is_enabled(code) for code in ("LDC101", "LDC205", "LDC301", "LDC302")] == [
+    assert [settings.is_enabled(code) for code in ("LDC101", "LDC201", "LDC301", "LDC302")] == [
         True,
         True,
         True,
@@ -133,6 +133,21 @@ def test_rules_can_be_named_by_name_and_all_means_every_rule() -> None:
         True,
         True,
     ]
+
+
+def test_a_prefix_does_not_switch_on_what_is_off_by_default() -> None:
+    def enabled(**overrides: list[str]) -> list[bool]:
+        settings = Resolver({key.replace("_", "-"): value for key, value in overrides.items()}).for_path(
+            Path()
+        )
+        return [settings.is_enabled(code) for code in ("LDC201", "LDC205", "LDC901")]
+
+    assert enabled(select=["LDC"]) == [True, False, False]
+    assert enabled(select=["LDC2", "LDC9"]) == [True, False, False]
+    assert enabled(select=["LDC205"]) == [False, True, False]
+    assert enabled(select=["LDC2"], extend_select=["unused-suppression"]) == [True, False, True]
+    assert enabled(select=["ALL"], ignore=["LDC2"]) == [False, False, True]
+    assert enabled(select=["ALL", "LDC201"], ignore=["ALL"]) == [True, False, False]
 
 
 def test_isolated_reads_no_file_and_config_reads_only_that_one() -> None:
