@@ -154,7 +154,7 @@ class InPlaceScope:
             raise left
 
     def _finish(self, phase: TerminalPhase, current: Record, error: BaseException | None) -> None:
-        # A virtual context runs again until its map is complete, and then nothing follows its last scope either.
+        # A virtual context runs again until its map is complete; then nothing follows its last scope either.
         phase.news = phase.news or (
             sdk.next_operation(self._context) is None and not self._context.is_virtual
         )

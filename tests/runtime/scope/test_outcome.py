@@ -199,8 +199,8 @@ def test_a_base_exception_that_means_cancellation_leaves_each_form_in_its_way(fo
 
     played = play(form, body, frame=frame, config=TerminalScopeConfig(cancelled_by=(Stop,)))
     assert played.effects == ["fails", "clean"]
-    assert type(left[0]) is (Stop if form == IN_PLACE else TerminalScopeError)
     assert [failure.name for failure in left[0].terminal_failures] == ["fails"]
+    assert type(left[0]) is (Stop if form == IN_PLACE else TerminalScopeError)
 
 
 def test_the_config_cannot_be_changed() -> None:
