@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import TYPE_CHECKING, NoReturn
 
 from durable_lint.config.selectors import did_you_mean
@@ -15,6 +16,20 @@ _RULES = "RULES"
 
 class UsageError(Exception):
     """Something about the command line that can't work. The message is one line."""
+
+
+class _Help(argparse.HelpFormatter):
+    """The usual help, without the modules that the usual one loads to ask for the terminal's width."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
+def _columns() -> int:
+    try:
+        return max(60, int(os.environ.get("COLUMNS") or os.get_terminal_size().columns))
+    except (ValueError, OSError):
+        return 100
 
 
 class _Parser(argparse.ArgumentParser):
@@ -64,6 +79,7 @@ def parser() -> argparse.ArgumentParser:
         description="Finds cleanup that is unsafe in AWS Lambda durable functions, and rewrites it.",
         epilog="Exit status: 0 clean, 1 findings left, 2 usage, configuration, I/O or internal error.",
         allow_abbrev=False,
+        formatter_class=_Help,
     )
     made.add_argument(
         "paths", nargs="*", metavar="PATHS", help="files and directories (default: .); - is standard input"

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from durable_lint.config.paths import shown
-from durable_lint.rules.finding import Applicability, Finding
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from durable_lint.rules.finding import Finding
     from durable_lint.source.text import SourceText
 
 
@@ -88,7 +88,7 @@ class Run:
     def would_fix(self, finding: Finding) -> bool:
         """Return whether `--fix`, with the other options as they are, would apply this finding's fix."""
         fix = finding.fix
-        return fix is not None and (self.unsafe_fixes or fix.applicability is Applicability.SAFE)
+        return fix is not None and (self.unsafe_fixes or fix.applicability.value == "safe")
 
 
 def repository_root() -> Path:

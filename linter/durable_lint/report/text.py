@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from durable_lint.config.paths import shown
 from durable_lint.report.run import plural
 from durable_lint.report.style import rule_url
-from durable_lint.rules.finding import Applicability
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -97,8 +95,8 @@ def summary(run: Run, style: Style, *, fixing: bool) -> Iterator[str]:
     elif not run.failures:
         left = " left" if fixing else ""
         yield style.paint(f"No findings{left} in {plural(run.files, 'file')}.", "green") + "\n"
-    safe = sum(_is(finding, Applicability.SAFE) for finding in run.findings)
-    unsafe = sum(_is(finding, Applicability.UNSAFE) for finding in run.findings)
+    fixes = [finding.fix.applicability.value for finding in run.findings if finding.fix is not None]
+    safe, unsafe = fixes.count("safe"), fixes.count("unsafe")
     if fixing and unsafe and not run.unsafe_fixes:
         yield f"{unsafe} more can be fixed with `--unsafe-fixes`.\n"
     elif not fixing and run.unsafe_fixes and safe + unsafe:
@@ -117,10 +115,6 @@ def summary(run: Run, style: Style, *, fixing: bool) -> Iterator[str]:
 def hidden(run: Run) -> str:
     """Return the line that says what the baseline keeps back."""
     return f"{plural(run.hidden, 'finding')} hidden by the baseline."
-
-
-def _is(finding: Finding, applicability: Applicability) -> bool:
-    return finding.fix is not None and finding.fix.applicability is applicability
 
 
 def _help(finding: Finding, run: Run) -> str:
@@ -198,6 +192,8 @@ def _visible(character: str) -> str:
 def _width(text: str) -> int:
     if text.isascii():
         return len(text)
+    import unicodedata
+
     return sum(
         0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
         for character in text
