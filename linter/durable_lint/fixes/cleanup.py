@@ -571,6 +571,7 @@ class Cleanup:
                 self._check_reached(piece)
             for use in self._context_uses(nodes):
                 replacements.append((tree.start(use), tree.end(use), parameter))
+            replacements += self._as_steps(nodes, parameter)
         else:
             parameter = "_" if "_" not in names.mentioned(*nodes) else self._parameter(*nodes)
         defined = self._new_function()
@@ -580,13 +581,47 @@ class Cleanup:
         lines.append(f"{indent}def {defined}({parameter}{annotation}){self._returns()}:")
         for piece in group:
             start, end = tree.start(piece.node), tree.end(piece.node)
-            inside = [r for r in replacements if start <= r[0] < end]
+            inside = [r for r in replacements if start <= r[0] <= end]
             lines += [deeper + comment for comment in piece.above]
             text = tree.moved(start, end, tree.indent(piece.node.lineno), deeper, inside)
             lines.append(deeper + text + (f"  {piece.beside}" if piece.beside else ""))
         method = f"{self.kind}_in_context" if durable else self.kind
         lines += ["", f'{indent}{self.terminal}.{method}({defined}, name="{self._group_name(group)}")']
         return lines
+
+    def _as_steps(self, nodes: Sequence[ast.stmt], context: str) -> list[tuple[int, int, str]]:
+        """Return what makes steps of the plain calls in an action that can suspend, so that they run once.
+
+        Raises `Refused` for calls whose value is used, or whose errors are told apart: a step changes both.
+        """
+        tree = self.place.tree
+        found: list[tuple[int, int, str]] = []
+        wrapped: set[ast.AST] = set()
+        for node in own_nodes(*nodes):
+            if not isinstance(node, ast.Call) or node in wrapped or not self._is_plain_effect(node):
+                continue
+            statement = tree.parent(node)
+            if not isinstance(statement, ast.Expr):
+                raise Refused(f"the cleanup uses what a call returns that a replay would make again (line {node.lineno})")
+            for around in tree.ancestors(statement):
+                if around in nodes or any(around in set(ast.walk(root)) for root in nodes):
+                    if isinstance(around, (ast.Try, ast.TryStar)) and any(
+                        h.type is None or _last(h.type) not in {"Exception", "BaseException"} for h in around.handlers
+                    ):
+                        raise Refused(f"the cleanup tells the errors of a call apart (line {node.lineno})")
+            unused = self._parameter(node, wanted="_") if "_" not in names.mentioned(node) else self._parameter(node)
+            name = _called_name(node) or "cleanup"
+            start, end = tree.start(node), tree.end(node)
+            found.append((start, start, f"{context}.step(lambda {unused}: "))
+            found.append((end, end, f', name="{name}")'))
+            wrapped |= set(ast.walk(node))
+        return found
+
+    def _is_plain_effect(self, node: ast.Call) -> bool:
+        fact = self.place.fact(node)
+        if fact is None or self._has_durable(node):
+            return False
+        return any(self.place.view.unwinding.effect(frame, fact) is not None for frame in self.place.frames)
 
     def _new_function(self) -> str:
         wanted = "clean_up" if self.kind == "cleanup" else "undo"
