@@ -420,3 +420,18 @@ def last_name(expression: Expression) -> str:
         case Subscript():
             return last_name(expression.value)
     return ""
+
+
+def blocks_of(statement: Statement) -> list[tuple[Statement, ...]]:
+    """Return the blocks directly inside a compound statement, nested functions and classes excluded."""
+    match statement:
+        case If() | For() | While():
+            return [statement.body, statement.orelse]
+        case Try():
+            handlers = [handler.body for handler in statement.handlers]
+            return [statement.body, *handlers, statement.orelse, statement.finalbody]
+        case With():
+            return [statement.body]
+        case Match():
+            return [case.body for case in statement.cases]
+    return []

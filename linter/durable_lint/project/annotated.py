@@ -6,8 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from durable_lint.facts import model as m
+from durable_lint.project import expressions
 from durable_lint.project.values import (
     NOTHING,
+    WRAPPING_ANNOTATIONS,
     Callback,
     ClassValue,
     Contents,
@@ -28,9 +30,6 @@ if TYPE_CHECKING:
 
 _DOTTED = re.compile(r"[A-Za-z_][\w.]*")
 
-WRAPPING_ANNOTATIONS = frozenset(
-    {"Optional", "Union", "Annotated", "Final", "ClassVar", "Required", "NotRequired", "InitVar"}
-)
 _HOLDING_ANNOTATIONS = frozenset(
     "list List tuple Tuple set Set frozenset dict Dict Mapping Sequence Iterable Iterator Collection deque".split()
 )
@@ -45,7 +44,7 @@ def annotated(solver: Solver, where: Frame, annotation: m.Expression, owner: m.F
                 found |= instances(solver, named(solver, where, dotted), owner)
             return found
         case m.Name() | m.Attribute():
-            return instances(solver, solver.value(where, annotation), owner)
+            return instances(solver, expressions.evaluate(solver, where, annotation), owner)
         case m.Compound():
             found = NOTHING
             for operand in annotation.operands:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from durable_lint.facts import model as m
-from durable_lint.project import libraries, operations, statements
+from durable_lint.project import expressions, libraries, operations, statements
 from durable_lint.project.frames import Record
 from durable_lint.project.values import (
     NOTHING,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 def call(solver: Solver, frame: Frame, call: m.Call) -> Values:
     """Evaluate a call and record what it runs."""
-    callee = solver.value(frame, call.function)
+    callee = expressions.evaluate(solver, frame, call.function)
     arguments = arguments_of(solver, frame, call)
     record = Record(callee=callee)
     frame.records[call] = record
@@ -62,7 +62,7 @@ def arguments_of(solver: Solver, frame: Frame, call: m.Call) -> Arguments:
     positional: list[Values] = []
     rest: set[Value] = set()
     for argument in call.arguments:
-        values = solver.value(frame, argument)
+        values = expressions.evaluate(solver, frame, argument)
         if isinstance(argument, m.Starred):
             tuples = [v for v in values if isinstance(v, TupleValue)]
             if len(tuples) == 1 and len(values) == 1:
@@ -73,7 +73,7 @@ def arguments_of(solver: Solver, frame: Frame, call: m.Call) -> Arguments:
             positional.append(values)
     keywords: list[tuple[str, Values]] = []
     for keyword in call.keywords:
-        values = solver.value(frame, keyword.value)
+        values = expressions.evaluate(solver, frame, keyword.value)
         if keyword.name is not None:
             keywords.append((keyword.name, values))
             continue
@@ -102,7 +102,7 @@ def container_call(
     solver: Solver, frame: Frame, function: m.Attribute, arguments: Arguments
 ) -> Values | None:
     """Return what a method of a list, dict or queue gives, None when it is not one of those methods."""
-    base = solver.value(frame, function.value)
+    base = expressions.evaluate(solver, frame, function.value)
     if function.name in {"append", "add", "put", "appendleft", "insert", "setdefault", "push"}:
         held = arguments.all()
         is_container = not base or any(isinstance(v, (Contents, TupleValue)) for v in base)
@@ -147,7 +147,7 @@ def call_values(
 ) -> Values:
     """Evaluate a call of each of `callee`, into one record."""
     found: set[Value] = set()
-    for value in callee:
+    for value in solver.resolved(callee):
         found |= call_value(solver, frame, value, arguments, record, call)
     return frozenset(found)
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from durable_lint.facts import model as m
 from durable_lint.project import calls, statements
-from durable_lint.project.annotated import WRAPPING_ANNOTATIONS
 from durable_lint.project.frames import Record
 from durable_lint.project.values import (
     NOTHING,
+    WRAPPING_ANNOTATIONS,
     Arguments,
     Callback,
     CallbackResult,
@@ -57,7 +57,7 @@ def iterate(solver: Solver, frame: Frame, key: object, values: Values) -> Values
 def elements(solver: Solver, values: Values) -> Values:
     """Return what iterating over `values` can give."""
     found: set[Value] = set()
-    for value in values:
+    for value in solver.resolved(values):
         match value:
             case Contents():
                 found |= value.items
@@ -72,7 +72,7 @@ def elements(solver: Solver, values: Values) -> Values:
     return frozenset(found)
 
 
-def value(solver: Solver, frame: Frame, expression: m.Expression) -> Values:
+def evaluate(solver: Solver, frame: Frame, expression: m.Expression) -> Values:
     """Return what an expression can be, and record the calls in it."""
     match expression:
         case m.Name():
@@ -80,7 +80,7 @@ def value(solver: Solver, frame: Frame, expression: m.Expression) -> Values:
         case m.Constant():
             return NOTHING
         case m.Attribute():
-            return solver.attribute(solver.value(frame, expression.value), expression.name, frame)
+            return solver.attribute(evaluate(solver, frame, expression.value), expression.name, frame)
         case m.Call():
             return calls.call(solver, frame, expression)
         case m.LambdaExpression():
@@ -91,26 +91,26 @@ def value(solver: Solver, frame: Frame, expression: m.Expression) -> Values:
             found = NOTHING
             for key in expression.keys:
                 if key is not None:
-                    solver.value(frame, key)
+                    evaluate(solver, frame, key)
             for value in expression.values:
-                found |= solver.value(frame, value)
+                found |= evaluate(solver, frame, value)
             return one(Contents(found))
         case m.Conditional():
-            solver.value(frame, expression.test)
-            return solver.value(frame, expression.body) | solver.value(frame, expression.orelse)
+            evaluate(solver, frame, expression.test)
+            return evaluate(solver, frame, expression.body) | evaluate(solver, frame, expression.orelse)
         case m.Boolean():
             found = NOTHING
             for value in expression.values:
-                found |= solver.value(frame, value)
+                found |= evaluate(solver, frame, value)
             return found
         case m.NamedExpression():
-            found = solver.value(frame, expression.value)
+            found = evaluate(solver, frame, expression.value)
             statements.assign(solver, frame, expression.target, found)
             return found
         case m.Subscript():
             return subscript(solver, frame, expression)
         case m.Starred():
-            return solver.value(frame, expression.value)
+            return evaluate(solver, frame, expression.value)
         case m.Await():
             return awaited(solver, frame, expression)
         case m.Yield():
@@ -118,22 +118,22 @@ def value(solver: Solver, frame: Frame, expression: m.Expression) -> Values:
         case m.Comprehension():
             return comprehension(solver, frame, expression)
         case m.Negation():
-            solver.value(frame, expression.value)
+            evaluate(solver, frame, expression.value)
         case m.Comparison():
-            solver.value(frame, expression.left)
+            evaluate(solver, frame, expression.left)
             for right in expression.rights:
-                solver.value(frame, right)
+                evaluate(solver, frame, right)
         case m.Compound():
             found = NOTHING
             for operand in expression.operands:
-                found |= solver.value(frame, operand)
+                found |= evaluate(solver, frame, operand)
             return frozenset(v for v in found if isinstance(v, (Contents, TupleValue)) or _is_type(v))
     return NOTHING
 
 
 def sequence(solver: Solver, frame: Frame, expression: m.Sequence) -> Values:
     """Evaluate a tuple, list or set display."""
-    items = [solver.value(frame, item) for item in expression.items]
+    items = [evaluate(solver, frame, item) for item in expression.items]
     starred = any(isinstance(item, m.Starred) for item in expression.items)
     if expression.kind == "tuple" and not starred and len(items) <= 16:
         return one(TupleValue(tuple(items)))
@@ -145,9 +145,9 @@ def sequence(solver: Solver, frame: Frame, expression: m.Sequence) -> Values:
 
 def subscript(solver: Solver, frame: Frame, expression: m.Subscript) -> Values:
     """Evaluate `a[b]`, as an element or as a type."""
-    values = solver.value(frame, expression.value)
+    values = evaluate(solver, frame, expression.value)
     index = expression.index
-    inside = solver.value(frame, index)
+    inside = evaluate(solver, frame, index)
     if m.last_name(expression.value) in WRAPPING_ANNOTATIONS:  # an alias: `Ctx = Optional[DurableContext]`
         return inside | solver.elements(inside)
     found: set[Value] = set()
@@ -166,7 +166,7 @@ def subscript(solver: Solver, frame: Frame, expression: m.Subscript) -> Values:
 
 def awaited(solver: Solver, frame: Frame, expression: m.Await) -> Values:
     """Evaluate an `await`, which runs a coroutine that was made before."""
-    values = solver.value(frame, expression.value)
+    values = evaluate(solver, frame, expression.value)
     frames = [value.frame for value in values if isinstance(value, Running)]
     found: Values = frozenset(v for v in values if not isinstance(v, Running))
     if frames:
@@ -181,7 +181,7 @@ def yielding(solver: Solver, frame: Frame, expression: m.Yield) -> Values:
     """Evaluate a `yield` into the frame's yielded values."""
     if expression.value is None:
         return NOTHING
-    values = solver.value(frame, expression.value)
+    values = evaluate(solver, frame, expression.value)
     if expression.delegates:
         values = iterate(solver, frame, expression, values)
     solver.add(frame.yields, values, ("yields", frame))  # type: ignore[arg-type]
@@ -191,20 +191,20 @@ def yielding(solver: Solver, frame: Frame, expression: m.Yield) -> Values:
 def comprehension(solver: Solver, frame: Frame, expression: m.Comprehension) -> Values:
     """Evaluate a comprehension: the names it binds, and its elements."""
     for clause in expression.clauses:
-        values = iterate(solver, frame, clause, solver.value(frame, clause.iterable))
+        values = iterate(solver, frame, clause, evaluate(solver, frame, clause.iterable))
         statements.assign(solver, frame, clause.target, values)
         for condition in clause.conditions:
-            solver.value(frame, condition)
+            evaluate(solver, frame, condition)
     found = NOTHING
     for element in expression.elements:
-        found |= solver.value(frame, element)
+        found |= evaluate(solver, frame, element)
     return one(Contents(found))
 
 
 def attribute(solver: Solver, values: Values, name: str, frame: Frame | None = None) -> Values:
     """Return the attribute `name` of `values`."""
     found: set[Value] = set()
-    for value in values:
+    for value in solver.resolved(values):
         found |= attribute_of(solver, value, name, frame)
     return frozenset(found)
 

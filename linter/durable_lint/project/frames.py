@@ -84,4 +84,5 @@ class Frame:
     yields: set[object] = field(default_factory=set)
     records: dict[object, Record] = field(default_factory=dict)
     """For each call, `with` item, loop, comprehension clause, `await` and `yield from`: what it runs."""
-    is_root: bool = False
+    deferred: bool = False
+    """True until somebody asks what it does: nothing durable was handed to it."""

@@ -15,6 +15,7 @@ from durable_lint.project.values import (
     Contents,
     Context,
     ContextMethod,
+    Deferred,
     FunctionValue,
     Instance,
     Operation,
@@ -131,7 +132,7 @@ def operations(
 ) -> Values:
     """Evaluate what is handed to an operation, as that operation, and return what it returns."""
     found: set[Value] = set()
-    for value in functions:
+    for value in solver.resolved(functions):
         for target in operation(solver, frame, value, kind, Arguments(arguments), early):
             record.actions[target] = None
             found |= solver.returned(target)
@@ -162,9 +163,12 @@ def operation(
             return partial_operation(solver, frame, value, arguments, early)
         case ContextMethod():
             return []
-        case Contents() | TupleValue():
+        case Contents() | TupleValue() | Deferred():
             targets: list[Frame] = []
-            for item in solver.elements(one(value)):
+            inside = (
+                solver.resolved(one(value)) if isinstance(value, Deferred) else solver.elements(one(value))
+            )
+            for item in inside:
                 targets += operation(solver, frame, item, kind, arguments, early)
             return targets
         case Instance():

@@ -20,19 +20,29 @@ from durable_lint.project.values import (
     NOTHING,
     Arguments,
     Callback,
+    CallbackResult,
     ClassValue,
     Context,
+    ContextMethod,
+    Deferred,
     External,
     FunctionValue,
     Imported,
     Instance,
     Keywords,
+    Manager,
     ModuleValue,
     OperationContext,
+    Partial,
+    Running,
+    Scope,
     Terminal,
+    TerminalMethod,
     TupleValue,
+    Unseen,
     Value,
     Values,
+    inner,
     one,
 )
 from durable_lint.sdk import aws
@@ -43,10 +53,29 @@ if TYPE_CHECKING:
 
     from durable_lint.project.modules import Modules
 
-_FRAMES_A_FUNCTION = 24
+_FRAMES_A_FUNCTION = 16
 _VALUES_A_NAME = 48
 _PASSES = 6
 _BUILTINS = frozenset(vars(builtins))
+_PLUGIN_HOOK = b"on_user_function_"
+_PLAIN_DECORATORS = frozenset(
+    "wraps property setter staticmethod classmethod lru_cache cache cached_property contextmanager overload "
+    "abstractmethod override".split()
+)
+_PLAIN_ANNOTATIONS = frozenset(
+    "str int float bool bytes dict list set tuple object type Any Exception BaseException Path datetime".split()
+)
+_STACK_CLASSES = frozenset({"contextlib.ExitStack", "contextlib.AsyncExitStack"})
+_DURABLE = (
+    Context,
+    ContextMethod,
+    Callback,
+    CallbackResult,
+    Scope,
+    Terminal,
+    TerminalMethod,
+    Unseen,
+)
 
 
 class Names:
@@ -94,6 +123,13 @@ class Solver:
         self._resolved: dict[Imported, Values] = {}
         self.definitions: dict[m.Function, FunctionValue] = {}
         self._slice: list[m.ModuleFacts] = []
+        self._durable_classes: set[ClassValue] = set()
+        self._durable_frames: set[Frame] = set()
+        self._hot_names: set[str] = set()
+        self._always: dict[m.Function, bool] = {}
+        self._asked: set[tuple[ClassValue, str]] = set()
+        self._assigning: dict[m.Class, dict[str, list[m.Function]]] = {}
+        self._qualified: dict[m.ModuleFacts, str] = {}
 
     # ------------------------------------------------ the fixed point
 
@@ -124,13 +160,25 @@ class Solver:
             for receiver in receivers:
                 value = FunctionValue(function, module, closure, receiver)
                 mode = closure.mode if closure is not None else Mode()
-                self.frame_for(value, Arguments(), mode).is_root = True
+                self.frame_for(value, Arguments(), mode)
 
     def evaluate(self, value: FunctionValue) -> Frame:
         """Return the frame of a function called without known arguments, evaluated: for questions asked afterwards."""
         frame = self.frame_for(value, Arguments(), Mode())
-        self._run_queue()
+        self.settle(frame)
         return frame
+
+    def settle(self, frame: Frame) -> None:
+        """Evaluate a frame that was deferred, and all that follows from it."""
+        self.force(frame)
+        if self._current is None:
+            self._run_queue()
+
+    def force(self, frame: Frame) -> None:
+        """Have a frame evaluated that was deferred."""
+        if frame.deferred:
+            frame.deferred = False
+            self._enqueue(frame)
 
     def _run_queue(self) -> None:
         while self._queue:
@@ -188,32 +236,185 @@ class Solver:
         """Return the frame of a function called with `arguments`, and have it evaluated if it is new."""
         function = value.function
         bound = self._bind(value, arguments)
-        group = (function, value.closure)
-        key: object = (
-            function,
-            value.closure,
-            mode,
-            value.receiver,
-            tuple(sorted(bound.items(), key=_by_name)),
-        )
-        frame = self.frames.get(key)
-        if frame is None and self._counts[group] >= _FRAMES_A_FUNCTION:
-            key = (function, value.closure, mode.attempt, "merged")
-            frame = self.frames.get(key)
-        if frame is None:
-            self._counts[group] += 1
-            frame = Frame(value.module, function, value.closure, mode)
-            self.frames[key] = frame
-            self.frames_of.setdefault(function, []).append(frame)
-            self._enqueue(frame)
+        frame = self._frame(value, bound, mode)
         for name, values in bound.items():
             into = frame.names.setdefault(name, set())
             before = len(into)
             into |= values
-            if len(into) > before:
+            self.note_durable(frame, values)
+            if len(into) > before and not frame.deferred:
                 self._enqueue(frame)
                 self._grew((frame, name))
         return frame
+
+    def _frame(self, value: FunctionValue, bound: dict[str, Values], mode: Mode) -> Frame:
+        """Find or make the frame: one for each set of arguments where they matter, else one for all calls."""
+        function = value.function
+        deferred = not self._matters(value, bound)
+        if deferred:
+            key: object = (function, mode.attempt, value.receiver, "deferred")
+        else:
+            given = tuple(sorted(bound.items(), key=_by_name))
+            key = (function, value.closure, mode, value.receiver, given)
+        frame = self.frames.get(key)
+        group = (function, value.closure)
+        if frame is None and not deferred and self._counts[group] >= _FRAMES_A_FUNCTION:
+            key = (function, value.closure, mode.attempt, "merged")
+            frame = self.frames.get(key)
+        if frame is None:
+            self._counts[group] += not deferred
+            frame = Frame(value.module, function, value.closure, mode, deferred=deferred)
+            self.frames[key] = frame
+            self.frames_of.setdefault(function, []).append(frame)
+            if not deferred:
+                self._enqueue(frame)
+        return frame
+
+    # ------------------------------------------------ what need not be evaluated
+
+    def _matters(self, value: FunctionValue, bound: dict[str, Values]) -> bool:
+        """Whether a call can have anything to do with a suspension, or define something that has.
+
+        Most calls have not: no context, callback or object that holds one is handed to them or closed over. What
+        they do is looked at only when somebody asks for their result or their effect.
+        """
+        if self._always_matters(value) or self._closes_over_durable(value.closure):
+            return True
+        if self._hot_names and not self._hot_names.isdisjoint(value.module.mentions):
+            return True
+        return any(self.carries(values) for values in bound.values())
+
+    def _always_matters(self, value: FunctionValue) -> bool:
+        known = self._always.get(value.function)
+        if known is None:
+            function = value.function
+            known = (
+                bool(function.evidence or function.global_names) or _PLUGIN_HOOK in value.module.source.raw
+            )
+            known = known or _defines_operations(function.body)
+            self._always[function] = known
+        return known
+
+    def _closes_over_durable(self, frame: Frame | None) -> bool:
+        while frame is not None:
+            self._depends(("durable", frame))
+            if frame in self._durable_frames:
+                return True
+            frame = frame.closure
+        return False
+
+    def carries(self, values: Values) -> bool:
+        """Whether a durable context, or something that holds one, is among `values` or inside them."""
+        for value in inner(values):
+            match value:
+                case Instance():
+                    self._depends(("durable", value.of))
+                    if self._is_durable(value.of):
+                        return True
+                case FunctionValue():
+                    if self._closes_over_durable(value.closure):
+                        return True
+                    if value.receiver is not None and self.carries(one(value.receiver)):
+                        return True
+                case Partial():
+                    if self.carries(one(value.target)):
+                        return True
+                case External():
+                    if value.called and value.name in _STACK_CLASSES:
+                        return True
+                case Running() | Manager():
+                    if not value.frame.deferred:
+                        return True
+                case _ if isinstance(value, _DURABLE):
+                    return True
+        return False
+
+    def note_durable(self, frame: Frame, values: Values) -> None:
+        """Take note of what is bound in a frame: functions defined in it may close over it."""
+        if frame.function is not None and frame not in self._durable_frames and self.carries(values):
+            self._durable_frames.add(frame)
+            self._grew(("durable", frame))
+
+    def _is_durable(self, value: ClassValue) -> bool:
+        """Whether instances of a class hold something durable; fields may be declared in its bases."""
+        if value in self._durable_classes:
+            return True
+        return bool(value.definition.bases) and any(b in self._durable_classes for b in self.all_bases(value))
+
+    def _heat(self, name: str) -> None:
+        """A module's name holds something durable: functions that mention it matter from now on."""
+        if name in self._hot_names:
+            return
+        self._hot_names.add(name)
+        for frame in self.frames.values():
+            if frame.deferred and name in frame.module.mentions:
+                self.force(frame)
+
+    def bound_outside_functions(self, frame: Frame, name: str, values: Values) -> None:
+        """Take note of what a name of a module, or of a class, is bound to."""
+        owner = self.class_by_frame.get(frame)
+        if owner is not None:
+            self._note_durable(owner, values)
+        elif self.carries(values):
+            self._heat(name)
+
+    def _note_durable(self, value: ClassValue, values: Values) -> None:
+        if value in self._durable_classes or not self.carries(values):
+            return
+        self._durable_classes.add(value)
+        self._grew(("durable", value))
+        instance = Instance(value)
+        for frame in self._module_frames.values():
+            for name, held in frame.names.items():
+                if instance in held:
+                    self._heat(name)
+
+    def resolved(self, values: Values) -> Values:
+        """Return values with the results of deferred calls in their place, which are evaluated now."""
+        if not any(isinstance(value, Deferred) for value in values):
+            return values
+        found: set[Value] = set()
+        waiting = list(values)
+        seen: set[Value] = set()
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, Deferred):
+                if value not in seen:
+                    seen.add(value)
+                    self.force(value.frame)
+                    waiting.extend(self.returned(value.frame))
+            else:
+                found.add(value)
+        return frozenset(found)
+
+    def _ask(self, value: ClassValue, name: str) -> None:
+        """Evaluate the methods that assign an attribute, which is now read."""
+        if (value, name) in self._asked:
+            return
+        self._asked.add((value, name))
+        instance = Instance(value)
+        for owner in (value, *self.all_bases(value)):
+            if not isinstance(owner, ClassValue):
+                continue
+            for function in self._assigning_methods(owner.definition).get(name, ()):
+                frames = [f for f in self.frames_of.get(function, ()) if f.deferred]
+                if not self.frames_of.get(function):
+                    bound = FunctionValue(function, owner.module, owner.closure, instance)
+                    frames = [self.frame_for(bound, Arguments(), Mode())]
+                for frame in frames:
+                    self.force(frame)
+
+    def _assigning_methods(self, definition: m.Class) -> dict[str, list[m.Function]]:
+        known = self._assigning.get(definition)
+        if known is None:
+            known = {}
+            for statement in definition.body:
+                if isinstance(statement, m.FunctionDefinition) and statement.function.parameters:
+                    receiver = statement.function.parameters[0].name
+                    for name in _attributes_assigned(statement.function.body, receiver):
+                        known.setdefault(name, []).append(statement.function)
+            self._assigning[definition] = known
+        return known
 
     def _bind(self, value: FunctionValue, arguments: Arguments) -> dict[str, Values]:
         bound: dict[str, Values] = {}
@@ -245,7 +446,7 @@ class Solver:
         return bound
 
     def _default(self, parameter: m.Parameter, where: Frame) -> Values:
-        return NOTHING if parameter.default is None else self.value(where, parameter.default)
+        return NOTHING if parameter.default is None else expressions.evaluate(self, where, parameter.default)
 
     def _parameter(
         self, function: m.Function, parameter: m.Parameter, values: Values, where: Frame
@@ -350,8 +551,15 @@ class Solver:
     # ------------------------------------------------ what the other modules evaluate
 
     def value(self, frame: Frame, expression: m.Expression) -> Values:
-        """Return what an expression can be, and record the calls in it."""
-        return expressions.value(self, frame, expression)
+        """Return what an expression can be, its deferred calls evaluated: for questions asked afterwards."""
+        for _ in range(_PASSES):
+            values = expressions.evaluate(self, frame, expression)
+            waiting = [v.frame for v in values if isinstance(v, Deferred) and v.frame.deferred]
+            if not waiting:
+                break
+            for deferred in waiting:
+                self.settle(deferred)
+        return self.resolved(values)
 
     def attribute(self, values: Values, name: str, frame: Frame | None = None) -> Values:
         """Return the attribute `name` of `values`."""
@@ -377,12 +585,15 @@ class Solver:
 
     def qualified(self, module: m.ModuleFacts, qualname: str) -> str:
         """Return `package.module.qualname` for a definition of the project, as far as its path tells."""
-        parts = [module.path.stem] if module.path.stem != "__init__" else []
-        folder = module.path.parent
-        while (folder / "__init__.py").exists() and folder != folder.parent:
-            parts.insert(0, folder.name)
-            folder = folder.parent
-        return ".".join([*parts, qualname])
+        prefix = self._qualified.get(module)
+        if prefix is None:
+            parts = [module.path.stem] if module.path.stem != "__init__" else []
+            folder = module.path.parent
+            while (folder / "__init__.py").exists() and folder != folder.parent:
+                parts.insert(0, folder.name)
+                folder = folder.parent
+            prefix = self._qualified[module] = ".".join(parts)
+        return f"{prefix}.{qualname}" if prefix else qualname
 
     # ------------------------------------------------ classes
 
@@ -418,7 +629,8 @@ class Solver:
         bases: list[Value] = []
         for base in value.definition.bases:
             plain = base.value if isinstance(base, m.Subscript) else base
-            candidates = [v for v in self.value(where, plain) if isinstance(v, (ClassValue, External))]
+            values = expressions.evaluate(self, where, plain)
+            candidates = [v for v in values if isinstance(v, (ClassValue, External))]
             bases += [c for c in candidates if c != value]
         return bases
 
@@ -433,6 +645,7 @@ class Solver:
 
     def heap(self, value: ClassValue, name: str) -> Values:
         """Return what was stored in the attribute `name` of instances of a class."""
+        self._ask(value, name)
         self._depends((value, name))
         return frozenset(self._fields.get((value, name), ()))
 
@@ -443,21 +656,75 @@ class Solver:
 
     def store(self, value: ClassValue, name: str, values: Values) -> None:
         """Add to an attribute of the instances of a class."""
+        self._note_durable(value, values)
         self.add(self._fields.setdefault((value, name), set()), values, (value, name))
 
     def returned(self, frame: Frame) -> Values:
         """Return what a frame returns."""
         self._depends(("returns", frame))
+        if frame.deferred:
+            return one(Deferred(frame))
         return frozenset(frame.returns)  # type: ignore[arg-type]
 
     def yielded(self, frame: Frame) -> Values:
         """Return what a frame yields."""
+        self.force(frame)
         self._depends(("yields", frame))
         return frozenset(frame.yields)  # type: ignore[arg-type]
 
 
 def _by_name(item: tuple[str, object]) -> str:
     return item[0]
+
+
+def _defines_operations(block: tuple[m.Statement, ...]) -> bool:
+    """Whether a block defines functions that their decorators or annotations may make handlers or operations."""
+    for statement in block:
+        if isinstance(statement, m.FunctionDefinition):
+            function = statement.function
+            decorated = any(m.last_name(d) not in _PLAIN_DECORATORS for d in function.decorators)
+            annotated = any(_may_be_context(p.annotation) for p in function.parameters)
+            if decorated or annotated or _defines_operations(function.body):
+                return True
+        elif isinstance(statement, m.ClassDefinition) and _defines_operations(statement.definition.body):
+            return True
+        if any(_defines_operations(inside) for inside in m.blocks_of(statement)):
+            return True
+    return False
+
+
+def _may_be_context(annotation: m.Expression | None) -> bool:
+    if annotation is None or (isinstance(annotation, m.Constant) and annotation.kind != "str"):
+        return False
+    return not (isinstance(annotation, m.Name) and annotation.id in _PLAIN_ANNOTATIONS)
+
+
+def _attributes_assigned(block: tuple[m.Statement, ...], receiver: str) -> set[str]:
+    """Return the attributes of `receiver` that a block assigns, at any depth."""
+    found: set[str] = set()
+    for statement in block:
+        targets: list[m.Expression] = []
+        match statement:
+            case m.Assignment():
+                targets = list(statement.targets)
+            case m.AugmentedAssignment() | m.For():
+                targets = [statement.target]
+            case m.With():
+                targets = [item.target for item in statement.items if item.target is not None]
+            case m.ExpressionStatement(value=m.Call(function=m.Attribute(value=held))):
+                targets = [held]  # `self.stack.append(...)`
+        while targets:
+            target = targets.pop()
+            match target:
+                case m.Attribute(value=m.Name(id=owner)):
+                    found |= {target.name} if owner == receiver else set()
+                case m.Subscript() | m.Starred():
+                    targets.append(target.value)
+                case m.Sequence():
+                    targets.extend(target.items)
+        for inside in m.blocks_of(statement):
+            found |= _attributes_assigned(inside, receiver)
+    return found
 
 
 def _public(module: m.ModuleFacts) -> frozenset[str]:

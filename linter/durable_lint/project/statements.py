@@ -56,23 +56,25 @@ def run_statement(solver: Solver, frame: Frame, statement: m.Statement) -> None:
     """Evaluate one statement."""
     match statement:
         case m.ExpressionStatement():
-            solver.value(frame, statement.value)
+            expressions.evaluate(solver, frame, statement.value)
         case m.Assignment():
             assignment(solver, frame, statement)
         case m.AugmentedAssignment():
-            values = solver.value(frame, statement.value)
-            solver.value(frame, statement.target)
+            values = expressions.evaluate(solver, frame, statement.value)
+            expressions.evaluate(solver, frame, statement.target)
             if values:
                 assign(solver, frame, statement.target, values)
         case m.Return():
             if statement.value is not None:
-                returns(solver, frame, solver.value(frame, statement.value))
+                returns(solver, frame, expressions.evaluate(solver, frame, statement.value))
         case m.If() | m.While():
-            solver.value(frame, statement.test)
+            expressions.evaluate(solver, frame, statement.test)
             run_block(solver, frame, statement.body)
             run_block(solver, frame, statement.orelse)
         case m.For():
-            values = expressions.iterate(solver, frame, statement, solver.value(frame, statement.iterable))
+            values = expressions.iterate(
+                solver, frame, statement, expressions.evaluate(solver, frame, statement.iterable)
+            )
             assign(solver, frame, statement.target, values)
             run_block(solver, frame, statement.body)
             run_block(solver, frame, statement.orelse)
@@ -80,7 +82,7 @@ def run_statement(solver: Solver, frame: Frame, statement: m.Statement) -> None:
             run_block(solver, frame, statement.body)
             for handler in statement.handlers:
                 if handler.type is not None:
-                    solver.value(frame, handler.type)
+                    expressions.evaluate(solver, frame, handler.type)
                 run_block(solver, frame, handler.body)
             run_block(solver, frame, statement.orelse)
             run_block(solver, frame, statement.finalbody)
@@ -89,14 +91,14 @@ def run_statement(solver: Solver, frame: Frame, statement: m.Statement) -> None:
                 enter_item(solver, frame, item)
             run_block(solver, frame, statement.body)
         case m.Match():
-            values = solver.value(frame, statement.subject)
+            values = expressions.evaluate(solver, frame, statement.subject)
             for case in statement.cases:
                 for pattern_value in case.values:
-                    solver.value(frame, pattern_value)
+                    expressions.evaluate(solver, frame, pattern_value)
                 for name in case.names:
                     write(solver, frame, name, values | solver.elements(values))
                 if case.guard is not None:
-                    solver.value(frame, case.guard)
+                    expressions.evaluate(solver, frame, case.guard)
                 run_block(solver, frame, case.body)
         case m.FunctionDefinition():
             define_function(solver, frame, statement.function)
@@ -111,17 +113,17 @@ def run_statement(solver: Solver, frame: Frame, statement: m.Statement) -> None:
         case m.Raise():
             for part in (statement.exception, statement.cause):
                 if part is not None:
-                    solver.value(frame, part)
+                    expressions.evaluate(solver, frame, part)
         case m.Assertion():
-            solver.value(frame, statement.test)
+            expressions.evaluate(solver, frame, statement.test)
         case m.Deletion():
             for target in statement.targets:
-                solver.value(frame, target)
+                expressions.evaluate(solver, frame, target)
 
 
 def assignment(solver: Solver, frame: Frame, statement: m.Assignment) -> None:
     """Evaluate an assignment; an annotation counts where the value says nothing."""
-    values = NOTHING if statement.value is None else solver.value(frame, statement.value)
+    values = NOTHING if statement.value is None else expressions.evaluate(solver, frame, statement.value)
     if statement.annotation is not None and not values:
         values = solver.annotated(frame, statement.annotation, frame.function)
     for target in statement.targets:
@@ -134,7 +136,7 @@ def assign(solver: Solver, frame: Frame, target: m.Expression, values: Values) -
         case m.Name():
             write(solver, frame, target.id, values)
         case m.Attribute():
-            for base in solver.value(frame, target.value):
+            for base in expressions.evaluate(solver, frame, target.value):
                 if isinstance(base, Instance):
                     solver.store(base.of, target.name, values)
                 elif isinstance(base, ClassValue):
@@ -145,8 +147,8 @@ def assign(solver: Solver, frame: Frame, target: m.Expression, values: Values) -
                 inner_target = item.value if isinstance(item, m.Starred) else item
                 assign(solver, frame, inner_target, part)
         case m.Subscript():
-            solver.value(frame, target.index)
-            base_values = solver.value(frame, target.value)
+            expressions.evaluate(solver, frame, target.index)
+            base_values = expressions.evaluate(solver, frame, target.value)
             if values and isinstance(target.value, (m.Name, m.Attribute)):
                 held = one(Contents(values))
                 if not held <= base_values:
@@ -184,6 +186,10 @@ def write(solver: Solver, frame: Frame, name: str, values: Values) -> None:
                     target = scope
                     break
                 scope = scope.closure
+    if target.function is None:
+        solver.bound_outside_functions(target, name, values)
+    else:
+        solver.note_durable(target, values)
     solver.add(target.names.setdefault(name, set()), values, (target, name))  # type: ignore[arg-type]
 
 
@@ -198,7 +204,7 @@ def define_function(solver: Solver, frame: Frame, function: m.Function) -> None:
     value = FunctionValue(function, frame.module, closure)
     values = one(value)
     for decorator in reversed(function.decorators):
-        values = decorate(solver, frame, solver.value(frame, decorator), values)
+        values = decorate(solver, frame, expressions.evaluate(solver, frame, decorator), values)
     solver.definitions[function] = value
     write(solver, frame, function.name, values)
 
@@ -212,7 +218,7 @@ def closure_of(solver: Solver, frame: Frame) -> Frame | None:
 
 def decorate(solver: Solver, frame: Frame, decorators: Values, values: Values) -> Values:
     """Apply a decorator to what it decorates."""
-    for decorator in decorators:
+    for decorator in solver.resolved(decorators):
         if isinstance(decorator, External):
             if decorator.name in aws.HANDLER_DECORATORS:
                 operations.handler(solver, values)
@@ -223,7 +229,7 @@ def decorate(solver: Solver, frame: Frame, decorators: Values, values: Values) -
         elif isinstance(decorator, (FunctionValue, Partial)) and not _is_kind(decorator, "manager"):
             record = Record()
             given = Arguments((values,))
-            wrapped = calls.call_value(solver, frame, decorator, given, record, None)
+            wrapped = solver.resolved(calls.call_value(solver, frame, decorator, given, record, None))
             if any(isinstance(w, (FunctionValue, Partial, ClassValue, Instance)) for w in wrapped):
                 values = wrapped
     return values
@@ -249,13 +255,13 @@ def define_class(solver: Solver, frame: Frame, definition: m.Class) -> None:
     body = solver.class_frame(value)
     run_block(solver, body, definition.body)
     for decorator in definition.decorators:
-        solver.value(frame, decorator)
+        expressions.evaluate(solver, frame, decorator)
     write(solver, frame, definition.name, one(value))
 
 
 def enter_item(solver: Solver, frame: Frame, item: m.Item) -> None:
     """Evaluate a `with` item and bind its target."""
-    managers = solver.value(frame, item.manager)
+    managers = solver.resolved(expressions.evaluate(solver, frame, item.manager))
     record = Record()
     entered: set[Value] = set()
     for manager in managers:
@@ -287,7 +293,7 @@ def enter(solver: Solver, frame: Frame, manager: Value, record: Record, item: m.
         ):
             call = None if item is None else item.manager
             if isinstance(call, m.Call) and call.arguments:
-                return solver.value(frame, call.arguments[0])
+                return expressions.evaluate(solver, frame, call.arguments[0])
             return NOTHING
         case External():
             return one(manager)

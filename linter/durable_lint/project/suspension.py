@@ -297,6 +297,8 @@ class Suspensions:
 
     def body(self, frame: Frame) -> tuple[Step, ...]:
         """Return what a frame's function runs when it runs whole."""
+        if frame.deferred:
+            return ()  # nothing durable was handed to it
         if frame not in self._bodies:
             assert frame.function is not None
             self._bodies[frame] = tuple(steps(frame, frame.function.body))

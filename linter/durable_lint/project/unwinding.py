@@ -30,10 +30,9 @@ from durable_lint.project.values import (
 from durable_lint.sdk import aws, effects
 
 if TYPE_CHECKING:
-    from durable_lint.project.frames import Record
     from collections.abc import Callable, Iterable
 
-    from durable_lint.project.frames import Frame
+    from durable_lint.project.frames import Frame, Record
     from durable_lint.project.solver import Solver
 
 _NOT_BASE = frozenset({"contextlib.AbstractContextManager", "contextlib.AbstractAsyncContextManager"})
@@ -130,6 +129,7 @@ class Unwinding:
                 if isinstance(known, Effect) or known:
                     self._frames[frame] = known if isinstance(known, Effect) else None
                 else:
+                    self.solver.settle(frame)
                     self._frames[frame] = self.block(frame, frame.function.body, About("")).effect
         return self._frames[frame]
 
@@ -331,6 +331,7 @@ class Unwinding:
     def _whole(self, frame: Frame) -> Outcome:
         if frame not in self._unconditional:
             self._unconditional[frame] = Outcome(_FALLS, None)
+            self.solver.settle(frame)
             assert frame.function is not None
             names = frozenset(parameter.name for parameter in frame.function.parameters)
             outcome = self.block(frame, frame.function.body, About("", values=names))
@@ -750,6 +751,7 @@ class Unwinding:
 
     def _exit_method(self, frame: Frame, kind: str) -> Outcome:
         """Follow an `__exit__` that is told of a suspension."""
+        self.solver.settle(frame)
         function = frame.function
         assert function is not None
         names = [p.name for p in function.parameters if p.kind in {"positional", "*"}]
@@ -773,6 +775,7 @@ class Unwinding:
             return Outcome(frozenset({"reraise"}), configured)
         if configured:
             return Outcome(frozenset({"reraise"}), None)
+        self.solver.settle(value.frame)
         found = self._from_yield(value.frame, function.body, kind)
         if found is None:
             return Outcome(frozenset({"reraise"}), None)

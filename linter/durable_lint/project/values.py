@@ -171,6 +171,13 @@ class Running:
 
 
 @dataclass(frozen=True, slots=True)
+class Deferred:
+    """What a call returns whose function has not been evaluated, because nothing durable was handed to it."""
+
+    frame: Frame
+
+
+@dataclass(frozen=True, slots=True)
 class Manager:
     """What calling a `@contextmanager` function gave."""
 
@@ -212,12 +219,18 @@ Value = (
     | Super
     | Imported
     | Running
+    | Deferred
     | Manager
     | Completion
     | Unseen
 )
 Values = frozenset[Value]
 NOTHING: Values = frozenset()
+
+WRAPPING_ANNOTATIONS = frozenset(
+    {"Optional", "Union", "Annotated", "Final", "ClassVar", "Required", "NotRequired", "InitVar"}
+)
+"""Type forms that stand for what is inside their brackets."""
 
 OPERATION_KINDS = frozenset({"step", "submitter", "child", "branch"})
 """The kinds of a function that a decorator of the SDK has turned into an operation."""

@@ -18,7 +18,7 @@ from durable_lint.project.values import (
     TerminalMethod,
 )
 from durable_lint.rules import RULES
-from durable_lint.rules.view import blocks_of, expressions_of, header_rows, suspension_kinds, what_runs
+from durable_lint.rules.view import expressions_of, header_rows, suspension_kinds, what_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -123,7 +123,7 @@ def _closed(frame: Frame, block: Iterable[m.Statement]) -> Iterator[str]:
                 function = call.function
                 if isinstance(function, m.Attribute) and isinstance(function.value, m.Name):
                     yield function.value.id
-        for inside in blocks_of(statement):
+        for inside in m.blocks_of(statement):
             yield from _closed(frame, inside)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from durable_lint.facts import model as m
 from durable_lint.project.values import External
 from durable_lint.rules import RULES
-from durable_lint.rules.view import blocks_of, header_rows
+from durable_lint.rules.view import header_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -58,7 +58,7 @@ def _jumps(statement: m.Statement, *, in_loop: bool) -> Iterator[m.Statement]:
     if isinstance(statement, m.Return) or (isinstance(statement, (m.Break, m.Continue)) and not in_loop):
         yield statement
     inside_loop = in_loop or isinstance(statement, (m.For, m.While))
-    for block in blocks_of(statement):
+    for block in m.blocks_of(statement):
         for inner in block:
             yield from _jumps(inner, in_loop=inside_loop)
 

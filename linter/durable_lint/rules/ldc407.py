@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from durable_lint.facts import model as m
 from durable_lint.rules import RULES
 from durable_lint.rules.scopes import all_steps
-from durable_lint.rules.view import blocks_of
 from durable_lint.sdk import aws
 
 if TYPE_CHECKING:
@@ -58,5 +57,5 @@ def _returned(block: tuple[m.Statement, ...]) -> Iterator[m.Expression]:
     for statement in block:
         if isinstance(statement, m.Return) and statement.value is not None:
             yield from _alternatives(statement.value)
-        for inside in blocks_of(statement):
+        for inside in m.blocks_of(statement):
             yield from _returned(inside)

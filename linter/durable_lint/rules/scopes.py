@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from durable_lint.facts import model as m
 from durable_lint.project.suspension import operands
 from durable_lint.project.values import Context
-from durable_lint.rules.view import blocks_of, expressions_of
+from durable_lint.rules.view import expressions_of
 from durable_lint.sdk import aws
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def statements_around(function: m.Function, at: m.At) -> list[tuple[tuple[m.Stat
         if index is None:
             return found
         found.append((block, index))
-        inner = [inside for inside in blocks_of(block[index]) if any(contains(s, at) for s in inside)]
+        inner = [inside for inside in m.blocks_of(block[index]) if any(contains(s, at) for s in inside)]
         if not inner:
             return found
         block = inner[0]
@@ -132,7 +132,7 @@ def _read_in_block(block: tuple[m.Statement, ...], found: set[str]) -> None:
             found |= names_read(expression)
         if isinstance(statement, m.FunctionDefinition):
             found |= free_names(statement.function)
-        for inside in blocks_of(statement):
+        for inside in m.blocks_of(statement):
             _read_in_block(inside, found)
 
 
@@ -171,7 +171,7 @@ def _defined(block: tuple[m.Statement, ...], name: str) -> m.Function | None:
             case m.Assignment(value=m.LambdaExpression() as value):
                 if any(isinstance(t, m.Name) and t.id == name for t in statement.targets):
                     return value.function
-        for inside in blocks_of(statement):
+        for inside in m.blocks_of(statement):
             found = _defined(inside, name)
             if found is not None:
                 return found

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from durable_lint.facts import model as m
+from durable_lint.facts.model import blocks_of as blocks_of
 from durable_lint.project.frames import Frame
 from durable_lint.project.suspension import Suspension, Suspensions, operands, steps
 from durable_lint.project.unwinding import About, Effect, operation_name, source_text
@@ -223,27 +224,12 @@ def _in_order(facts: Iterable[_Statement]) -> list[_Statement]:
     return sorted(facts, key=lambda fact: (fact.at.row, fact.at.column))
 
 
-def blocks_of(statement: m.Statement) -> list[tuple[m.Statement, ...]]:
-    """Return the blocks directly inside a compound statement, nested functions and classes excluded."""
-    match statement:
-        case m.If() | m.For() | m.While():
-            return [statement.body, statement.orelse]
-        case m.Try():
-            handlers = [handler.body for handler in statement.handlers]
-            return [statement.body, *handlers, statement.orelse, statement.finalbody]
-        case m.With():
-            return [statement.body]
-        case m.Match():
-            return [case.body for case in statement.cases]
-    return []
-
-
 def _block_of(block: tuple[m.Statement, ...], wanted: m.Statement) -> tuple[m.Statement, ...] | None:
     """Return the block in which a statement stands."""
     if wanted in block:
         return block
     for statement in block:
-        for inside in blocks_of(statement):
+        for inside in m.blocks_of(statement):
             found = _block_of(inside, wanted)
             if found is not None:
                 return found
@@ -299,7 +285,7 @@ def assigned_names(block: Iterable[m.Statement]) -> set[str]:
             case m.Import():
                 found |= {binding.local for binding in statement.bindings}
         found |= _walrus(statement)
-        for inside in blocks_of(statement):
+        for inside in m.blocks_of(statement):
             found |= assigned_names(inside)
     return found
 
