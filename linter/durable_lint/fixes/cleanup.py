@@ -112,6 +112,7 @@ class Cleanup:
 
     def take_apart(self, pieces: list[Piece], *, keep_trailing: bool = True) -> Parts:
         """Divide a cleanup. Raises `Refused` when its statements cannot be told apart or moved."""
+        self._check_exits([piece.node for piece in pieces])
         acting = [index for index, piece in enumerate(pieces) if piece.acts]
         if not acting:
             raise Refused("all that the cleanup does belongs to this process")
@@ -148,14 +149,6 @@ class Cleanup:
         what = "cleanup" if self.kind == "cleanup" else "handler"
         for node in own_nodes(*nodes):
             match node:
-                case ast.Raise(exc=None) if self._in_handler(node, nodes):
-                    pass
-                case ast.Return() | ast.Raise():
-                    word = "return" if isinstance(node, ast.Return) else "raise"
-                    raise Refused(f"the {what} leaves the block itself (`{word}` on line {node.lineno})")
-                case ast.Break() | ast.Continue() if not self._in_loop(node, nodes):
-                    word = "break" if isinstance(node, ast.Break) else "continue"
-                    raise Refused(f"the {what} leaves the block itself (`{word}` on line {node.lineno})")
                 case ast.Await() | ast.AsyncFor() | ast.AsyncWith():
                     raise Refused(f"the {what} awaits something")
                 case ast.comprehension(is_async=1):
@@ -179,6 +172,21 @@ class Cleanup:
                     if not self._in_handler(node, nodes):
                         raise Refused(f"the {what} looks at the exception in flight (`exc_info`)")
         self._check_names(nodes)
+
+    def _check_exits(self, nodes: list[ast.stmt]) -> None:
+        """Raise `Refused` when a cleanup leaves the block by itself."""
+        what = "cleanup" if self.kind == "cleanup" else "handler"
+        for node in own_nodes(*nodes):
+            match node:
+                case ast.Raise(exc=None) if self._in_handler(node, nodes):
+                    continue
+                case ast.Return() | ast.Raise():
+                    word = "return" if isinstance(node, ast.Return) else "raise"
+                case ast.Break() | ast.Continue() if not self._in_loop(node, nodes):
+                    word = "break" if isinstance(node, ast.Break) else "continue"
+                case _:
+                    continue
+            raise Refused(f"the {what} leaves the block itself (`{word}` on line {node.lineno})")
 
     def _is_about_error(self, node: ast.AST) -> bool:
         """`sys.exc_info()` and the like; `logger.exception` counts, an attribute of something else does not."""
@@ -226,7 +234,7 @@ class Cleanup:
         for node in names.reads(place.function):
             if node.id != name or node in own:
                 continue
-            if self._bound_in_comprehension(node):
+            if self._bound_in_comprehension(node) or self._bound_in_function(node):
                 continue
             is_after = place.tree.start(node) >= after
             in_function = place.tree.scope(node) is not place.function
@@ -235,6 +243,38 @@ class Cleanup:
                 if found is None or is_after:
                     found = node
         return found
+
+    def _bound_in_function(self, node: ast.Name) -> bool:
+        """Whether a name belongs to a function inside the block's one, as its parameter or local."""
+        inside: ast.AST = node
+        for around in self.place.tree.ancestors(node):
+            if around is self.place.function:
+                return False
+            if isinstance(around, ast.arguments):
+                defaults = [*around.defaults, *around.kw_defaults]
+                inside_default = inside in defaults
+                inside = around
+                if inside_default:
+                    owner = self.place.tree.parent(around)
+                    return owner is not None and self._owner_binds(owner, node)
+                continue
+            if isinstance(around, ast.Lambda) and node.id in names.parameters(around):
+                return True
+            if isinstance(around, FunctionNode) and inside in around.body:
+                if node.id in names.parameters(around) | names.bound(*around.body):
+                    return True
+            inside = around
+        return False
+
+    def _owner_binds(self, owner: ast.AST, node: ast.Name) -> bool:
+        """Whether a function around the one whose default `node` is in binds the name."""
+        for around in self.place.tree.ancestors(owner):
+            if around is self.place.function:
+                return False
+            if isinstance(around, (ast.Lambda, *FunctionNode.__args__)):  # type: ignore[attr-defined]
+                if node.id in names.parameters(around):
+                    return True
+        return False
 
     def _bound_in_comprehension(self, node: ast.Name) -> bool:
         """Whether a name is a comprehension's own, and not the function's."""

@@ -254,6 +254,25 @@ class Place:
                 spot = Spot(name, name, frozenset())
                 if self._is_visible(name, function) and self.is_bound_before(name) and self._is_own(spot):
                     yield spot
+        for spot in self._of_self():
+            if self._is_own(spot):
+                yield spot
+
+    def _of_self(self) -> Iterator[Spot]:
+        """Yield what could be a context among the attributes of the object that the block's method belongs to."""
+        method = self.around[-1]
+        definition = self.tree.parent(method)
+        first = _in_order(method)[:1]
+        if not isinstance(definition, ast.ClassDef) or not first or not self.is_bound_before(first[0]):
+            return
+        found: set[str] = set()
+        for node in ast.walk(definition):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == first[0]:
+                found.add(node.attr)
+            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                found.add(node.target.id)
+        for name in sorted(found - names.stored_attributes(self.node)):
+            yield Spot(f"{first[0]}.{name}", first[0], frozenset({name}))
 
     def _is_visible(self, name: str, function: FunctionNode) -> bool:
         for inner in self.around[: self.around.index(function)]:

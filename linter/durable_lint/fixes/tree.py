@@ -90,9 +90,13 @@ class SourceTree:
 
     def scope(self, node: ast.AST) -> ast.AST:
         """Return the function, class, lambda or module in whose scope a node stands."""
+        inside = node
         for around in self.ancestors(node):
             if isinstance(around, _SCOPES):
-                return around
+                body = around.body
+                if inside is body or (isinstance(body, list) and inside in body):
+                    return around  # defaults, decorators and bases belong to the scope outside
+            inside = around
         return self.tree
 
     def function(self, node: ast.AST) -> FunctionNode:

@@ -48,7 +48,10 @@ def play_all(source: str, names: Sequence[str], event: dict[str, bool]) -> dict[
         note(name, text)
 
     outside = types.ModuleType("outside")
-    vars(outside).update(note=note, touch=touch)
+    def note_step(context: DurableContext, name: str, text: str) -> None:
+        context.step(lambda _: note(name, text), name=text)
+
+    vars(outside).update(note=note, touch=touch, note_step=note_step)
     namespace: dict[str, Any] = {"__name__": "generated"}
     sys.modules["outside"] = outside
     logging.getLogger("generated").setLevel(logging.CRITICAL)
@@ -79,7 +82,7 @@ def play_all(source: str, names: Sequence[str], event: dict[str, bool]) -> dict[
 
         with DurableFunctionTestRunner(handler, poll_interval=0.01, execution_timeout=60) as runner:
             runner.register_function("audit", lambda payload, _context: payload)
-            ended = runner.run(input="{}", timeout=60)
+            ended = runner.run(input="{}")
     finally:
         del sys.modules["outside"]
         logging.disable(logging.NOTSET)

@@ -1,0 +1,1148 @@
+"""Handlers that a rewrite has to get right, or leave alone. Each is run before and after (`test_cases.py`).
+
+A case is the source of `h(event, context)` and of what it needs. `why` is what the refusal must say; None where the
+case must be fixed. What a handler does to the outside is told to `note(NAME, text)`; it suspends only when
+`event["pause"]` is set and fails only when `event["fail"]` is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from textwrap import dedent, indent
+
+PAUSE = 'if event["pause"]:\n    context.wait(Duration.from_seconds(1), name="pause")'
+FAIL = 'if event["fail"]:\n    raise ValueError("failed")'
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    source: str
+    why: str | None = None
+    expected: tuple[str, ...] = ()
+    """What the new source must contain."""
+
+    compare_error: bool = True
+    """False where the contract improves on the error (the body's stays the primary one)."""
+
+
+def case(
+    name: str, body: str, why: str | None = None, *expected: str, before: str = "", compare_error: bool = True
+) -> Case:
+    """Return a case from the body of its handler, in which PAUSE and FAIL stand for the two of them."""
+    lines = []
+    for line in dedent(body).strip("\n").split("\n"):
+        margin = line[: len(line) - len(line.lstrip())]
+        text = {"PAUSE": PAUSE, "FAIL": FAIL}.get(line.strip(), line.strip())
+        lines.append(indent(text, margin) if line.strip() else "")
+    written = "\n".join(lines)
+    source = f"{dedent(before).strip()}\n\n\ndef {name}(event, context: DurableContext):\n{indent(written, '    ')}\n"
+    return Case(name, source.replace("NAME", f'"{name}"').strip() + "\n", why, expected, compare_error)
+
+
+CASES = [
+    # ------------------------------------------------ the context
+    case(
+        "context_under_another_name",
+        """
+        stage = context
+        vm = stage.step(lambda _: "vm", name="take")
+        try:
+            if event["pause"]:
+                stage.wait(Duration.from_seconds(1), name="pause")
+            FAIL
+        finally:
+            stage.step(lambda _: note(NAME, f"end {vm}"), name="end")
+        """,
+        None,
+        "terminal_scope(stage, ",
+    ),
+    case(
+        "context_bound_inside_the_block_is_replaced_by_the_parameter",
+        """
+        try:
+            stage = context
+            if event["pause"]:
+                stage.wait(Duration.from_seconds(1), name="pause")
+            FAIL
+        finally:
+            note(NAME, "end")
+        """,
+        None,
+        "terminal_scope(context, ",
+    ),
+    case(
+        "helper_that_is_given_the_context",
+        """
+        try:
+            return helper_that_is_given_the_context_work(context, event)
+        finally:
+            note(NAME, "end")
+        """,
+        None,
+        "terminal_scope(context, ",
+        before="""
+        def helper_that_is_given_the_context_work(stage, event):
+            if event["pause"]:
+                stage.wait(Duration.from_seconds(1), name="pause")
+            return stage.step(lambda _: "worked", name="work")
+        """,
+    ),
+    case(
+        "callback_made_before_the_block",
+        """
+        callback = context.create_callback(name="answer")
+        try:
+            if event["pause"]:
+                context.wait(Duration.from_seconds(1), name="pause")
+            return callback.callback_id is not None
+        finally:
+            note(NAME, "end")
+        """,
+    ),
+    # ------------------------------------------------ names and values
+    case(
+        "loop_variable_is_seen_as_it_is_in_its_own_turn",
+        """
+        for item in ["a", "b"]:
+            try:
+                PAUSE
+                FAIL
+            finally:
+                note(NAME, f"end {item}")
+        return "done"
+        """,
+    ),
+    case(
+        "name_rebound_in_the_body_is_seen_with_its_last_value",
+        """
+        vm = "first"
+        try:
+            PAUSE
+            vm = "second"
+            FAIL
+            vm = "third"
+        finally:
+            context.step(lambda _: note(NAME, vm), name="end")
+        return vm
+        """,
+    ),
+    case(
+        "step_whose_function_binds_a_default_is_put_off",
+        """
+        vm = "first"
+        try:
+            PAUSE
+            vm = "second"
+        finally:
+            context.step(lambda _, kept=vm: note(NAME, kept), name="end")
+        """,
+        None,
+        "(step_context)",
+    ),
+    case(
+        "durable_step_with_arguments_is_put_off",
+        """
+        vm = "first"
+        try:
+            PAUSE
+            vm = "second"
+        finally:
+            context.step(release_step(NAME, vm))
+        """,
+        None,
+        "lambda step_context: release_step(",
+        'name="release_step"',
+    ),
+    case(
+        "step_name_made_from_what_the_block_changes",
+        """
+        vm = "first"
+        try:
+            PAUSE
+            vm = "second"
+        finally:
+            context.step(lambda _: note(NAME, "end"), name=f"end-{vm}")
+        """,
+        "name",
+    ),
+    case(
+        "step_name_made_from_a_list_that_the_block_fills",
+        """
+        items = []
+        try:
+            PAUSE
+            items.append(1)
+        finally:
+            context.step(lambda _: note(NAME, "end"), name=f"end-{len(items)}")
+        """,
+        "name",
+    ),
+    case(
+        "step_config_made_from_what_the_block_changes",
+        """
+        config = None
+        try:
+            PAUSE
+            config = ONCE
+        finally:
+            context.step(lambda _: note(NAME, "end"), name="end", config=config)
+        """,
+        "configuration",
+    ),
+    case(
+        "step_with_arguments_by_position",
+        """
+        try:
+            PAUSE
+            FAIL
+        finally:
+            context.step(lambda _: note(NAME, "end"), "end", ONCE)
+        """,
+        None,
+        'name="end", config=ONCE',
+    ),
+    case(
+        "step_name_that_the_service_would_refuse",
+        """
+        try:
+            PAUSE
+        finally:
+            context.step(lambda _: note(NAME, "end"), name="zurückgeben")
+        """,
+        None,
+        'name="zuruckgeben"',
+    ),
+    case(
+        "cleanup_counts_in_a_name",
+        """
+        count = 0
+        try:
+            PAUSE
+        finally:
+            note(NAME, "end")
+            count += 1
+            note(NAME, f"count {count}")
+        """,
+        "count",
+    ),
+    case(
+        "cleanup_assigns_what_the_next_turn_reads",
+        """
+        last = "none"
+        for turn in range(2):
+            note_step(context, NAME, f"last {last}")
+            try:
+                PAUSE
+            finally:
+                last = note(NAME, f"end {turn}")
+        """,
+        "last",
+    ),
+    case(
+        "cleanup_assigns_what_a_function_reads",
+        """
+        last = "none"
+        def show():
+            return last
+        try:
+            PAUSE
+        finally:
+            last = note(NAME, "end")
+        return show()
+        """,
+        "last",
+    ),
+    case(
+        "cleanup_loops_over_the_names_of_the_body",
+        """
+        workers = ["a", "b"]
+        try:
+            for worker in workers:
+                context.step(lambda _, worker=worker: note(NAME, f"start {worker}"), name="start")
+            PAUSE
+            FAIL
+        finally:
+            for worker in reversed(workers):
+                note(NAME, f"stop {worker}")
+        return "done"
+        """,
+    ),
+    case(
+        "cleanup_fills_a_list_that_is_returned",
+        """
+        released = []
+        try:
+            PAUSE
+        finally:
+            note(NAME, "one")
+            released.append("one")
+            note(NAME, "two")
+        return released
+        """,
+        "released",
+    ),
+    case(
+        "cleanup_marks_an_object_that_is_read_later",
+        """
+        job = Marked(context)
+        return job.run(event)
+        """,
+        "held",
+        before="""
+        class Marked:
+            def __init__(self, stage: DurableContext):
+                self.stage = stage
+                self.held = True
+
+            def give_back(self):
+                note(NAME, "end")
+                self.held = False
+
+            def run(self, event):
+                try:
+                    if event["pause"]:
+                        self.stage.wait(Duration.from_seconds(1), name="pause")
+                finally:
+                    self.give_back()
+                if event["pause"]:
+                    self.stage.wait(Duration.from_seconds(1), name="pause")
+                return self.held
+        """,
+    ),
+    case(
+        "cleanup_declares_a_global",
+        """
+        global RELEASED
+        try:
+            PAUSE
+        finally:
+            RELEASED = note(NAME, "end")
+        return RELEASED
+        """,
+        "RELEASED",
+        before="RELEASED = None",
+    ),
+    case(
+        "super_in_the_cleanup",
+        """
+        return Derived(context).run(event)
+        """,
+        "super",
+        before="""
+        class Base:
+            def close(self):
+                note(NAME, "end")
+
+
+        class Derived(Base):
+            def __init__(self, stage: DurableContext):
+                self.stage = stage
+
+            def run(self, event):
+                try:
+                    if event["pause"]:
+                        self.stage.wait(Duration.from_seconds(1), name="pause")
+                finally:
+                    super().close()
+        """,
+    ),
+    case(
+        "cleanup_looks_at_the_exception_in_flight",
+        """
+        try:
+            PAUSE
+            FAIL
+        finally:
+            note(NAME, f"end {sys.exc_info()[0]}")
+        """,
+        "exception in flight",
+        before="import sys",
+    ),
+    case(
+        "underscore_is_a_name_of_the_program",
+        """
+        try:
+            PAUSE
+        finally:
+            note(NAME, _("end"))
+        """,
+        None,
+        "lambda step_context: ",
+        before="""
+        def _(text):
+            return text.upper()
+        """,
+    ),
+    # ------------------------------------------------ exits
+    case(
+        "return_in_the_body",
+        """
+        try:
+            PAUSE
+            FAIL
+            return "early"
+        finally:
+            note(NAME, "end")
+        """,
+    ),
+    case(
+        "return_value_is_made_before_the_cleanup",
+        """
+        items = ["a"]
+        try:
+            PAUSE
+            return list(items)
+        finally:
+            context.step(lambda _: note(NAME, "end"), name="end")
+        """,
+    ),
+    case(
+        "return_in_the_finally",
+        """
+        try:
+            PAUSE
+            FAIL
+        finally:
+            note(NAME, "end")
+            return "always"
+        """,
+        "return",
+    ),
+    case(
+        "conditional_continue_in_the_finally",
+        """
+        for turn in range(2):
+            try:
+                PAUSE
+            finally:
+                note(NAME, "end")
+                if turn:
+                    continue
+        return "done"
+        """,
+        "continue",
+    ),
+    case(
+        "raise_in_the_finally",
+        """
+        try:
+            PAUSE
+        finally:
+            if note(NAME, "end") == "never":
+                raise RuntimeError("never")
+        return "done"
+        """,
+        "raise",
+    ),
+    case(
+        "break_in_a_loop_of_the_finally",
+        """
+        try:
+            PAUSE
+            FAIL
+        finally:
+            for attempt in range(3):
+                note(NAME, f"end {attempt}")
+                if attempt == 1:
+                    break
+        return "done"
+        """,
+    ),
+    case(
+        "while_loop_with_retries",
+        """
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                PAUSE
+                if attempt < 3:
+                    raise ValueError("again")
+                return attempt
+            except ValueError:
+                continue
+            finally:
+                note(NAME, f"end {attempt}")
+        """,
+    ),
+    case(
+        "match_and_walrus_in_the_body",
+        """
+        try:
+            PAUSE
+            match event["fail"]:
+                case True as failing:
+                    raise ValueError("failed")
+                case other if (found := not other):
+                    return f"{found}"
+        finally:
+            note(NAME, "end")
+        """,
+    ),
+    # ------------------------------------------------ handlers
+    case(
+        "handler_and_else_stay_inside",
+        """
+        try:
+            PAUSE
+            FAIL
+        except ValueError as error:
+            kept = str(error)
+            note_step(context, NAME, f"handled {kept}")
+        else:
+            note_step(context, NAME, "else")
+        finally:
+            note(NAME, "end")
+        return "done"
+        """,
+    ),
+    case(
+        "handler_raises_another_error",
+        """
+        try:
+            PAUSE
+            FAIL
+        except ValueError as error:
+            raise KeyError("other") from error
+        finally:
+            note(NAME, "end")
+        """,
+    ),
+    case(
+        "compensation",
+        """
+        vm = "vm"
+        try:
+            PAUSE
+            FAIL
+            return "done"
+        except BaseException:
+            note(NAME, f"undo {vm}")
+            context.step(lambda _: note(NAME, "undo last"), name="undo-last")
+            raise
+        """,
+        None,
+        "terminal.compensate(",
+    ),
+    case(
+        "compensation_that_logs_first",
+        """
+        try:
+            PAUSE
+            FAIL
+            return "done"
+        except BaseException:
+            logger.warning("undoing")
+            note(NAME, "undo")
+            raise
+        """,
+        None,
+        "terminal.compensate(",
+        "except BaseException:",
+    ),
+    case(
+        "handler_that_uses_the_exception",
+        """
+        try:
+            PAUSE
+            FAIL
+            return "done"
+        except BaseException as error:
+            context.step(lambda _: note(NAME, "undo"), name=f"undo-{type(error).__name__}")
+            raise
+        """,
+        None,
+        "except Exception as error:",
+    ),
+    case(
+        "handler_with_else",
+        """
+        try:
+            PAUSE
+            FAIL
+        except BaseException:
+            context.step(lambda _: note(NAME, "undo"), name="undo")
+            raise
+        else:
+            note_step(context, NAME, "else")
+        return "done"
+        """,
+        None,
+        "except Exception:",
+    ),
+    case(
+        "one_handler_of_several_catches_everything",
+        """
+        try:
+            PAUSE
+            FAIL
+        except KeyError:
+            return "key"
+        except (BaseException,):
+            context.step(lambda _: note(NAME, "undo"), name="undo")
+            raise
+        return "done"
+        """,
+        None,
+        "except (Exception,):",
+    ),
+    case(
+        "dead_handler_after_one_for_exception",
+        """
+        try:
+            PAUSE
+            FAIL
+        except Exception:
+            return "handled"
+        except BaseException:
+            note(NAME, "swallowed")
+        return "done"
+        """,
+        "above it",
+    ),
+    case(
+        "suspension_is_named",
+        """
+        try:
+            PAUSE
+            FAIL
+        except SuspendExecution:
+            note(NAME, "suspended")
+            raise
+        except ValueError:
+            return "handled"
+        return "done"
+        """,
+        None,
+        before="from aws_durable_execution_sdk_python.exceptions import SuspendExecution",
+    ),
+    case(
+        "suspension_is_all_that_is_named",
+        """
+        try:
+            # the work
+            PAUSE
+            text = '''two
+        lines'''
+        except SuspendExecution:  # not at all
+            note(NAME, "suspended")  # lost
+        return text
+        """,
+        None,
+        "# not at all",
+        "# lost",
+        before="from aws_durable_execution_sdk_python.exceptions import SuspendExecution",
+    ),
+    case(
+        "suspension_among_others",
+        """
+        try:
+            PAUSE
+            FAIL
+        except (ValueError, SuspendExecution):
+            return "handled"
+        return "done"
+        """,
+        None,
+        "except ValueError:",
+        before="from aws_durable_execution_sdk_python.exceptions import SuspendExecution",
+    ),
+    case(
+        "suppress_everything",
+        """
+        with contextlib.suppress(KeyError, BaseException):
+            PAUSE
+            FAIL
+            return "done"
+        return "suppressed"
+        """,
+        None,
+        "suppress(KeyError, Exception)",
+    ),
+    # ------------------------------------------------ mixed cleanup
+    case(
+        "process_local_first",
+        """
+        try:
+            PAUSE
+            FAIL
+        finally:
+            logger.info("closing")  # says so
+            note(NAME, "end")
+        return "done"
+        """,
+        None,
+        "finally:",
+        "# says so",
+    ),
+    case(
+        "process_local_last",
+        """
+        started = 1
+        try:
+            PAUSE
+            FAIL
+        finally:
+            note(NAME, "end")
+            started = None
+            logger.info("closed")
+        return started
+        """,
+        None,
+        "finally:",
+    ),
+    case(
+        "process_local_on_both_sides_and_a_handler",
+        """
+        try:
+            PAUSE
+            FAIL
+        except ValueError:
+            note_step(context, NAME, "handled")
+        finally:
+            logger.info("closing")
+            note(NAME, "end")
+            logger.info("closed")
+        return "done"
+        """,
+    ),
+    case(
+        "process_local_between",
+        """
+        try:
+            PAUSE
+            FAIL
+        finally:
+            note(NAME, "one")
+            logger.info("between")
+            note(NAME, "two")
+        return "done"
+        """,
+        None,
+        "def clean_up(",
+    ),
+    case(
+        "value_of_one_cleanup_is_given_to_the_next",
+        """
+        try:
+            PAUSE
+            FAIL
+        finally:
+            units = note(NAME, "close")
+            note(NAME, f"bill {units}")
+            logger.info("billed %s", units)
+        return "done"
+        """,
+        None,
+        "def clean_up(",
+    ),
+    # ------------------------------------------------ actions with a context
+    case(
+        "cleanup_hands_the_context_to_a_helper",
+        """
+        try:
+            PAUSE
+            FAIL
+        finally:
+            drain_in_steps(context, NAME, event)
+        return "done"
+        """,
+        None,
+        "cleanup_in_context",
+        "drain_in_steps(action_context, ",
+    ),
+    case(
+        "cleanup_reaches_the_context_through_self",
+        """
+        return Reaching(context).run(event)
+        """,
+        "context",
+        before="""
+        class Reaching:
+            def __init__(self, stage: DurableContext):
+                self.stage = stage
+
+            def drain(self, event):
+                self.stage.step(lambda _: note(NAME, "end"), name="drain")
+
+            def run(self, event):
+                try:
+                    if event["pause"]:
+                        self.stage.wait(Duration.from_seconds(1), name="pause")
+                finally:
+                    self.drain(event)
+        """,
+    ),
+    case(
+        "cleanup_reaches_the_context_through_a_closure",
+        """
+        def drain():
+            context.step(lambda _: note(NAME, "end"), name="drain")
+        try:
+            PAUSE
+        finally:
+            drain()
+        """,
+        "context",
+    ),
+    case(
+        "cleanup_waits_for_a_callback_of_the_block",
+        """
+        callback = None
+        try:
+            callback = context.create_callback(name="done")
+            PAUSE
+        finally:
+            if event["pause"] and event["fail"]:
+                callback.result()
+            note(NAME, "end")
+        """,
+        "context",
+    ),
+    case(
+        "child_function_named_like_the_context",
+        """
+        try:
+            PAUSE
+            FAIL
+        finally:
+            context.run_in_child_context(lambda context: context.step(lambda _: note(NAME, "end"), name="end"), name="close")
+        return "done"
+        """,
+        None,
+        "action_context.run_in_child_context(lambda context: context.step(",
+    ),
+    # ------------------------------------------------ coroutines and generators
+    case(
+        "generator_of_batches",
+        """
+        return list(generator_of_batches_of(event, context))
+        """,
+        "yield",
+        before="""
+        def generator_of_batches_of(event, context: DurableContext):
+            try:
+                if event["pause"]:
+                    context.wait(Duration.from_seconds(1), name="pause")
+                yield "a"
+            finally:
+                note(NAME, "end")
+        """,
+    ),
+    # ------------------------------------------------ text
+    case(
+        "body_on_the_line_of_try",
+        """
+        try: note_step(context, NAME, "work"); context.run_in_child_context(lambda inner: pause_if(inner, event), name="pause")
+        finally: note(NAME, "end"); note(NAME, "last")
+        return "done"
+        """,
+    ),
+    case(
+        "strings_over_several_lines",
+        '''
+        try:
+            PAUSE
+            text = """
+        not indented
+            """
+            FAIL
+        except ValueError:
+            text = f"""
+        {event}
+        """
+        finally:
+            note(NAME, """end
+        of it""")
+        return text
+        ''',
+    ),
+    case(
+        "comments_everywhere",
+        """
+        try:  # one
+            # two
+            PAUSE
+            # three
+        finally:  # four
+            # five
+            note(  # six
+                NAME,
+                "end",  # seven
+            )  # eight
+            # nine
+        return "done"
+        """,
+        None,
+        *(f"# {word}" for word in "one two three four five six seven eight nine".split()),
+    ),
+    # ------------------------------------------------ managers
+    case(
+        "class_with_an_exit",
+        """
+        with Leased(NAME):
+            PAUSE
+        """,
+        "Leased.__exit__",
+        before="""
+        class Leased:
+            def __init__(self, name):
+                self.name = name
+
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *error):
+                note(self.name, "end")
+        """,
+    ),
+    case(
+        "generator_manager_without_a_context",
+        """
+        with leased_without_context(NAME):
+            PAUSE
+        """,
+        "leased_without_context.*context",
+        before="""
+        @contextlib.contextmanager
+        def leased_without_context(name):
+            try:
+                yield
+            finally:
+                note(name, "end")
+        """,
+    ),
+    case(
+        "generator_manager_with_a_method",
+        """
+        return Holder(context).run(event)
+        """,
+        None,
+        "terminal_scope(self.stage, ",
+        before="""
+        class Holder:
+            def __init__(self, stage: DurableContext):
+                self.stage = stage
+
+            @contextlib.contextmanager
+            def held(self, vm):
+                try:
+                    yield vm
+                finally:
+                    note(NAME, f"end {vm}")
+
+            def run(self, event):
+                with self.held("a") as a, self.held("b") as b:
+                    if event["pause"]:
+                        self.stage.wait(Duration.from_seconds(1), name="pause")
+                    if event["fail"]:
+                        raise ValueError("failed")
+                    return a + b
+        """,
+    ),
+    case(
+        "generator_manager_that_swallows_errors",
+        """
+        with lenient(context):
+            PAUSE
+            FAIL
+            return "done"
+        return "failed"
+        """,
+        None,
+        "except Exception:",
+        before="""
+        @contextlib.contextmanager
+        def lenient(stage):
+            try:
+                yield
+            except BaseException:
+                stage.step(lambda _: note(NAME, "swallowed"), name="swallowed")
+        """,
+    ),
+    case(
+        "generator_manager_on_a_stack",
+        """
+        with contextlib.ExitStack() as stack:
+            first = stack.enter_context(on_stack(context, "a"))
+            second = stack.enter_context(on_stack(context, "b"))
+            PAUSE
+            FAIL
+            return first + second
+        """,
+        None,
+        "stack.enter_context(on_stack(",
+        before="""
+        @contextlib.contextmanager
+        def on_stack(stage: DurableContext, vm):
+            try:
+                yield vm
+            finally:
+                note(NAME, f"end {vm}")
+        """,
+    ),
+    case(
+        "closing_what_is_bound_again",
+        """
+        with contextlib.closing(Session(NAME, "one")) as session:
+            PAUSE
+            session = None
+            FAIL
+        return "done"
+        """,
+    ),
+    case(
+        "closing_a_name",
+        """
+        session = Session(NAME, "one")
+        with contextlib.closing(session):
+            PAUSE
+            FAIL
+        return "done"
+        """,
+        None,
+        "terminal.cleanup(lambda _: session.close()",
+    ),
+    case(
+        "closing_between_other_managers",
+        """
+        with contextlib.nullcontext(1) as one, contextlib.closing(Session(NAME, "two")) as two, contextlib.nullcontext(two.key) as three:
+            PAUSE
+            FAIL
+            return f"{one}{three}"
+        """,
+    ),
+    case(
+        "unknown_manager",
+        """
+        import outside_managers
+        with outside_managers.lease("x"):
+            PAUSE
+        """,
+        "cannot be seen",
+        before="""
+        import sys, types
+        sys.modules["outside_managers"] = types.SimpleNamespace(lease=contextlib.nullcontext)
+        """,
+    ),
+    # ------------------------------------------------ stacks
+    case(
+        "stack_in_a_loop",
+        """
+        with contextlib.ExitStack() as stack:
+            for part in ["a", "b"]:
+                stack.callback(note, NAME, f"end {part}")
+            PAUSE
+            FAIL
+            return "done"
+        """,
+        None,
+        "lambda *_, value=f",
+    ),
+    case(
+        "stack_argument_that_changes_later",
+        """
+        vm = "first"
+        with contextlib.ExitStack() as stack:
+            stack.callback(note, NAME, vm)
+            vm = "second"
+            stack.callback(note, NAME, vm)
+            PAUSE
+            FAIL
+        return "done"
+        """,
+        None,
+        "vm=vm",
+    ),
+    case(
+        "stack_with_a_step",
+        """
+        with contextlib.ExitStack() as stack:
+            stack.callback(context.step, lambda _: note(NAME, "end"), "end")
+            PAUSE
+            FAIL
+        return "done"
+        """,
+        None,
+        'terminal.cleanup(lambda _: note("stack_with_a_step", "end"), name="end")',
+    ),
+    case(
+        "stack_with_a_helper_that_waits",
+        """
+        with contextlib.ExitStack() as stack:
+            stack.callback(drain_in_steps, context, NAME, event)
+            PAUSE
+            FAIL
+        return "done"
+        """,
+        None,
+        "cleanup_in_context(lambda action_context: drain_in_steps(action_context, ",
+    ),
+    case(
+        "stack_that_is_handed_on",
+        """
+        with contextlib.ExitStack() as stack:
+            stack.callback(note, NAME, "end")
+            keep = [stack]
+            PAUSE
+        """,
+        "another way",
+    ),
+    case(
+        "stack_whose_release_is_taken_off",
+        """
+        with contextlib.ExitStack() as stack:
+            stack.callback(note, NAME, "end")
+            PAUSE
+            stack.pop_all()
+        """,
+        "another way",
+    ),
+    case(
+        "stack_with_something_process_local_first",
+        """
+        with contextlib.ExitStack() as stack:
+            stack.callback(logger.info, "closed")
+            stack.callback(note, NAME, "end")
+            PAUSE
+            FAIL
+        return "done"
+        """,
+        None,
+        "with contextlib.ExitStack() as stack, terminal_scope(",
+    ),
+    case(
+        "stack_with_a_pushed_function_that_swallows",
+        """
+        with contextlib.ExitStack() as stack:
+            stack.push(lambda *_: note(NAME, "end") == "end")
+            PAUSE
+            FAIL
+        return "done"
+        """,
+        "swallow",
+    ),
+    # ------------------------------------------------ several in one function
+    case(
+        "adjacent_and_nested",
+        """
+        try:
+            PAUSE
+            try:
+                PAUSE
+                FAIL
+            finally:
+                note(NAME, "inner")
+        except ValueError:
+            note_step(context, NAME, "handled")
+        finally:
+            note(NAME, "outer")
+        try:
+            PAUSE
+        finally:
+            note(NAME, "next")
+        return "done"
+        """,
+    ),
+]
