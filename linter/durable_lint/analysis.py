@@ -98,6 +98,8 @@ class Analysis:
         repeated = every_rule or settings.is_enabled("LDC205")
         if not passes_tree(self.index, source.path, source.raw, tree, strict=strict, repeated=repeated):
             return []
+        if not self.modules.may_hold_context(source.path):
+            return []
         codes = [code for code in RULES if every_rule or settings.is_enabled(code)]
         return check(self._view(source, tree), codes)
 

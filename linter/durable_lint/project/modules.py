@@ -12,8 +12,10 @@ from durable_lint.source.text import SourceError, SourceSyntaxError, SourceText,
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
+
+    from durable_lint.gate import ImportedModules
 
 
 class ImportMap(Protocol):
@@ -25,8 +27,11 @@ class ImportMap(Protocol):
     def importers_of(self, path: Path) -> Iterable[Path]:
         """Return the files of the project that import `path`, directly."""
 
-    def is_connected(self, path: Path) -> bool:
-        """Whether imports join a file to durable code."""
+    def imports_of(self, path: Path) -> Iterable[ImportedModules]:
+        """Return the import statements of a file with the project's files that they lead to."""
+
+    def mentions_sdk(self, path: Path) -> bool:
+        """Whether a file names the SDK or the runtime."""
 
     def read(self, path: Path) -> bytes:
         """Return a file's content. Raises `OSError`."""
@@ -43,6 +48,8 @@ class Modules:
         self._facts: dict[Path, ModuleFacts | None] = {}
         self._names: dict[tuple[Path, str, int], ModuleFacts | None] = {}
         self._real: dict[Path, Path] = {}
+        self._above: dict[Path, bool] = {}
+        self._below: dict[Path, bool] = {}
 
     def add(self, source: SourceText, tree: ast.Module) -> ModuleFacts:
         """Return the facts of a module that has been parsed already."""
@@ -60,6 +67,8 @@ class Modules:
         self._facts.pop(self._key(path), None)
         self.gaps.pop(path, None)
         self._names.clear()
+        self._above.clear()
+        self._below.clear()
 
     def at(self, path: Path) -> ModuleFacts | None:
         """Return the module at `path`, None where it cannot be read (see `gaps`)."""
@@ -95,8 +104,6 @@ class Modules:
 
     def callers_of(self, path: Path) -> list[ModuleFacts]:
         """Return the modules that import `path`, directly or through others, and can hand it a durable context."""
-        if not self.imports.is_connected(path):
-            return []
         start = self._key(path)
         found: list[ModuleFacts] = []
         seen = {start}
@@ -106,8 +113,44 @@ class Modules:
                 if importer in seen:
                     continue
                 seen.add(importer)
+                if not self.may_hold_context(importer):
+                    continue
                 waiting.append(importer)
                 module = self.at(importer)
                 if module is not None:
                     found.append(module)
+        return found
+
+    def may_hold_context(self, path: Path) -> bool:
+        """Whether a durable context can be in a file: it, a file that imports it, or one that it imports is durable.
+
+        Imports are followed through any number of files, in either direction but not in both.
+        """
+        return self._reaches(path, self._importers, self._above) or self._reaches(path, self._imported, self._below)
+
+    def _importers(self, path: Path) -> Iterable[Path]:
+        return self.imports.importers_of(path)
+
+    def _imported(self, path: Path) -> Iterable[Path]:
+        return [found for statement in self.imports.imports_of(path) for found in statement.paths]
+
+    def _reaches(
+        self, start: Path, following: Callable[[Path], Iterable[Path]], known: dict[Path, bool]
+    ) -> bool:
+        if start in known:
+            return known[start]
+        seen = {start}
+        waiting = [start]
+        found = False
+        while waiting and not found:
+            path = waiting.pop()
+            if self.imports.mentions_sdk(path) or known.get(path, False):
+                found = True
+            for further in following(path):
+                if further not in seen and known.get(further) is not False:
+                    seen.add(further)
+                    waiting.append(further)
+        if not found:
+            known.update(dict.fromkeys(seen, False))
+        known[start] = found
         return found
