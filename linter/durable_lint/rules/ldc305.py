@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from durable_lint.facts import model as m
 from durable_lint.rules import RULES
 from durable_lint.rules.plugins import Known, at_place, ends_span, plugins_of, releases
 from durable_lint.sdk import plugins as sdk
@@ -54,8 +55,12 @@ def _wrong(plugin: Plugin, actions: list[Action]) -> list[Action]:
         or (action.kind == "release" and any(releases(action, acquire, plugin) for acquire in ending))
     ]
     if any(action.kind != "success" for action in found):
-        found = [action for action in found if action.name.rpartition(".")[2] != _STATUS]
+        found = [action for action in found if not _sets_status(action)]
     return found
+
+
+def _sets_status(action: Action) -> bool:
+    return isinstance(action.fact, m.Call) and m.last_name(action.fact.function) == _STATUS
 
 
 def _what(action: Action) -> str:

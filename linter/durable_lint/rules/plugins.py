@@ -429,7 +429,15 @@ class Plugin:
             and not any(
                 releases(later, action, self) for later in actions[index + 1 :] if later.kind == "release"
             )
+            and (self._is_own(action) or not _is_looked_after(action))
         ]
+
+    def _is_own(self, action: Action) -> bool:
+        """Whether it is done in a method of the plugin itself, not by something that it uses."""
+        function = action.scope.frame.function
+        definition = self.view.solver.methods.get(function) if function is not None else None
+        family = (self.value, *self.view.solver.all_bases(self.value))
+        return any(isinstance(one, ClassValue) and one.definition is definition for one in family)
 
     def releases_in(self, hook: str, acquire: Action) -> list[Action]:
         """What lets go, in a hook, of what `acquire` attached."""
@@ -464,6 +472,27 @@ def releases(action: Action, acquire: Action, plugin: Plugin) -> bool:
         other.key for other in plugin.actions(sdk.START) if other.kind == "acquire" and other is not acquire
     }
     return action.key not in others
+
+
+def _is_looked_after(acquire: Action) -> bool:
+    """Whether the module of a helper lets go somewhere of what it attaches: then it is its own matter."""
+    pair = acquire.pair
+    if pair is None or not isinstance(acquire.fact, m.Call):
+        return False
+    undoing = pair.releases | (pair.acquires if pair.restores else frozenset())
+    last_names = {name.rpartition(".")[2] for name in undoing}
+    receiver = _receiver(acquire.fact)
+    return any(
+        isinstance(fact, m.Call)
+        and fact is not acquire.fact
+        and m.last_name(fact.function) in last_names
+        and (not pair.keyed or _receiver(fact) == receiver)
+        for fact in acquire.module.function_of
+    )
+
+
+def _receiver(call: m.Call) -> str:
+    return m.last_name(call.function.value) if isinstance(call.function, m.Attribute) else ""
 
 
 def _alike(action: Action, acquire: Action) -> bool:
