@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from durable_runtime import sdk
-from durable_runtime.outcome import Diverged, classify, is_divergence, is_interruption
+from durable_runtime.outcome import Diverged, is_control_flow, is_divergence, is_interruption
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -38,14 +38,13 @@ _REGISTRY = "_durable_runtime_registry"
 class Guard:
     """The watch over one body. Has state: it follows the body from call to call."""
 
-    def __init__(self, cancelled_by: tuple[type[BaseException], ...], *, frozen: bool = False) -> None:
+    def __init__(self, *, frozen: bool = False) -> None:
         self.frozen = frozen
         self.thread = threading.get_ident()
         self.depth = 0
         """How many durable calls of the body are open."""
         self.progressed = False
         """Whether the body did anything in this run that no earlier run had completed."""
-        self._cancelled_by = cancelled_by
         self._hidden: BaseException | None = None
 
     @contextmanager
@@ -69,8 +68,8 @@ class Guard:
 
     def leaving(self, error: BaseException | None) -> BaseException | None:
         """What really leaves the body: the interruption it hid behind a value or another error, if any."""
-        hides = self._hidden is not None and classify(error, self._cancelled_by) is not None
-        return self._hidden if hides else error
+        hides = error is None or not is_control_flow(error)
+        return self._hidden if self._hidden is not None and hides else error
 
 
 def guards_of(context: DurableContext) -> tuple[Guard, ...]:

@@ -89,13 +89,18 @@ def classify(
     """
     if error is None:
         return ScopeStatus.SUCCEEDED
-    if isinstance(error, (*_CONTROL_FLOW, Diverged, BotoClientError, NonDeterministicExecutionError)):
-        return None
-    if isinstance(error, InvocationError) and error.is_retryable():
+    if is_control_flow(error):
         return None
     if isinstance(error, (ScopeCancelled, *cancelled_by)):
         return ScopeStatus.CANCELLED
     return ScopeStatus.FAILED if isinstance(error, Exception) else None
+
+
+def is_control_flow(error: BaseException) -> bool:
+    """Whether it is no outcome whatever a scope's policy is, and must not be replaced by anything else."""
+    if isinstance(error, (*_CONTROL_FLOW, Diverged, BotoClientError, NonDeterministicExecutionError)):
+        return True
+    return isinstance(error, InvocationError) and error.is_retryable()
 
 
 def is_suspension(error: BaseException) -> bool:

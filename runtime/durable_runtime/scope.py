@@ -126,7 +126,7 @@ class InPlaceScope:
         if self._phase is not None:
             raise RuntimeError(f"Scope {self._name!r} was entered before; call terminal_scope again")
         context = self._context
-        guard = Guard(self._config.cancelled_by)
+        guard = Guard()
         started = sdk.next_operation(context) is None
         self._phase = TerminalPhase(self._name, self._config, context, guard, context, news=started)
         self._watch.enter_context(guard.watching(context))
@@ -196,7 +196,7 @@ class _IsolatedScope(Generic[T]):
 
     def _run(self, scope_context: DurableContext) -> T:
         body_context = sdk.body_context(scope_context)
-        guard = Guard(self._config.cancelled_by, frozen=sdk.is_terminal(sdk.next_operation(scope_context)))
+        guard = Guard(frozen=sdk.is_terminal(sdk.next_operation(scope_context)))
         if guard.frozen:
             sdk.pin_to_replay(body_context)
         news = not sdk.is_terminal(self._operation)

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from aws_durable_execution_sdk_python import DurableContext
 
 
+class Stop(BaseException):
+    """A signal of some library."""
+
+
 def swallow(s: Inside) -> None:
     with contextlib.suppress(BaseException):
         s.context.wait(SECOND, name="pause")
@@ -78,6 +82,21 @@ def return_over_it(s: Inside) -> None:
         return  # noqa: B012 - what the scope must withstand
 
 
+def raise_another_signal_over_it(s: Inside) -> None:
+    try:
+        s.context.wait(SECOND, name="pause")
+    finally:
+        if s.life.number == 1:
+            raise Stop
+
+
+def wrap_it_in_a_group(s: Inside) -> None:
+    try:
+        s.context.wait(SECOND, name="pause")
+    except BaseException as error:
+        raise BaseExceptionGroup("what a task group does", [error]) from error
+
+
 WAYS = [
     swallow,
     swallow_in_a_child,
@@ -87,6 +106,8 @@ WAYS = [
     swallow_in_an_isolated_scope,
     raise_over_it,
     return_over_it,
+    raise_another_signal_over_it,
+    wrap_it_in_a_group,
 ]
 
 
@@ -106,6 +127,29 @@ def test_a_hidden_suspension_is_raised_again_at_the_end(form: str, way: Callable
     before = played.effects[: played.effects.index(SUSPENDED)]
     assert set(before) <= {"end of body"}
     assert "undo" not in played.effects
+
+
+@both_forms
+@pytest.mark.parametrize("signal", [SystemExit, KeyboardInterrupt])
+def test_a_signal_that_ends_the_process_goes_before_a_hidden_suspension(
+    form: str, signal: type[BaseException]
+) -> None:
+    left: list[type[BaseException]] = []
+
+    def body(s: Inside) -> None:
+        swallow(s)
+        if s.life.number == 1:
+            raise signal
+
+    def frame(around: Around) -> None:
+        try:
+            around.scope(around.context)
+        except BaseException as error:
+            left.append(type(error))
+            raise
+
+    play(form, body, frame=frame)
+    assert left[0] is signal
 
 
 @both_forms
