@@ -94,6 +94,7 @@ class _Registry:
         self._context = context
         self._guards: list[Guard] = []
         self._before: dict[str, object] = {}
+        self._installed: dict[str, object] = {}
 
     def here(self) -> tuple[Guard, ...]:
         thread = threading.get_ident()
@@ -103,17 +104,19 @@ class _Registry:
         if not self._guards:
             attributes = vars(self._context)
             self._before = {name: attributes[name] for name in _OPERATIONS if name in attributes}
-            attributes |= {name: self._watched(name) for name in _OPERATIONS}
-            attributes[_REGISTRY] = self
+            self._installed = {name: self._watched(name) for name in _OPERATIONS} | {_REGISTRY: self}
+            attributes |= self._installed
         self._guards.append(guard)
 
     def remove(self, guard: Guard) -> None:
         self._guards.remove(guard)
         if not self._guards:
             attributes = vars(self._context)
-            for name in (*_OPERATIONS, _REGISTRY):
-                del attributes[name]
-            attributes |= self._before
+            for name, ours in self._installed.items():
+                if attributes.get(name) is ours:  # and not what somebody else has put before it since
+                    del attributes[name]
+                    if name in self._before:
+                        attributes[name] = self._before[name]
 
     # Any, here and below: the signatures are the SDK's, and are passed through.
     def _watched(self, name: str) -> Callable[..., Any]:

@@ -16,6 +16,7 @@ from aws_durable_execution_sdk_python import (
 )
 from aws_durable_execution_sdk_python.config import ChildConfig, StepConfig, StepSemantics
 from aws_durable_execution_sdk_python.exceptions import ValidationError
+from aws_durable_execution_sdk_python.waits import WaitForConditionConfig, WaitForConditionDecision
 from durable_runtime import RegistrationError, terminal_scope
 
 from tests.runtime.scope.stage import (
@@ -45,7 +46,7 @@ def register(s: Inside) -> None:
     s.terminal.cleanup(s.noting("clean"), name="clean")
 
 
-def refused(s: Inside, attempt: Callable[[], object]) -> None:
+def refused(s: Inside, attempt: Callable[[], object]) -> Any:
     try:
         attempt()
     except RegistrationError as error:
@@ -74,6 +75,12 @@ INSIDE_OPERATIONS: dict[str, Callable[[Inside], object]] = {
     ),
     "submitter": lambda s: s.context.wait_for_callback(
         lambda _id, _context: refused(s, lambda: register(s)), name="callback"
+    ),
+    "check": lambda s: s.context.wait_for_condition(
+        lambda state, _context: refused(s, lambda: register(s)) or state,
+        WaitForConditionConfig(
+            wait_strategy=lambda _state, _attempt: WaitForConditionDecision.stop_polling(), initial_state=0
+        ),
     ),
     "nested step": lambda s: s.context.run_in_child_context(
         lambda child: child.step(lambda _: refused(s, lambda: register(s)))

@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from aws_durable_execution_sdk_python import durable_with_child_context
 from aws_durable_execution_sdk_python.config import ChildConfig
 from aws_durable_execution_sdk_python.exceptions import SuspendExecution
 from durable_runtime import terminal_scope
@@ -241,6 +242,33 @@ def test_a_context_is_as_it_was_when_its_last_scope_ends() -> None:
         assert "step" not in vars(around.context)
 
     assert play("in place", lambda _: None, frame=frame).run.status == "SUCCEEDED"
+
+
+def test_what_others_put_on_a_context_during_a_scope_stays() -> None:
+    def frame(around: Around) -> None:
+        with terminal_scope(around.context, name="one"):
+            ours = vars(around.context)["step"]
+            vars(around.context)["step"] = theirs = lambda *args, **kwargs: ours(*args, **kwargs)
+            around.context.step(lambda _: around.life.note("inside"))
+        assert vars(around.context)["step"] is theirs
+        around.context.step(lambda _: around.life.note("after"))
+        with terminal_scope(around.context, name="two") as terminal:
+            terminal.cleanup(lambda _: around.life.note("clean"))
+            around.context.step(lambda _: around.life.note("inside"))
+
+    played = play("in place", lambda _: None, frame=frame)
+    assert played.effects == ["inside", "after", "inside", "clean"]
+
+
+@both_forms
+def test_a_child_context_keeps_the_name_of_its_decorated_function(form: str) -> None:
+    @durable_with_child_context
+    def review(context: DurableContext) -> int:
+        return context.step(lambda _: 1, name="work")
+
+    played = play(form, lambda s: s.context.run_in_child_context(review()))
+    assert "review" in played.names
+    assert played.run.result == 1
 
 
 @both_forms
