@@ -101,7 +101,7 @@ class Analysis:
         if not self.modules.may_hold_context(source.path):
             return []
         codes = [code for code in RULES if every_rule or settings.is_enabled(code)]
-        return check(self._view(source, tree), codes)
+        return check(self.view(source, tree), codes)
 
     def with_fixes(self, path: Path, findings: Iterable[Finding]) -> list[Finding]:
         """Return findings of a module judged before, each with a fix or the reason why there is none."""
@@ -131,7 +131,8 @@ class Analysis:
         for gap, why in self.modules.gaps.items():
             yield Note(gap, f"could not be followed: {why}")
 
-    def _view(self, source: SourceText, tree: ast.Module) -> ModuleView:
+    def view(self, source: SourceText, tree: ast.Module) -> ModuleView:
+        """Return a module as the rules see it, whether or not it could hold a finding."""
         from durable_lint.config.sdk_version import detect
         from durable_lint.project.solver import Names, Solver, pattern_matcher
         from durable_lint.project.suspension import Suspensions
