@@ -187,11 +187,16 @@ class Command:
         if options.statistics and (len(outputs) > 1 or outputs[0].format not in {"full", "concise", "json"}):
             raise UsageError("--statistics can be printed as text or as json only")
         shows_fixes = any(output.shows_fixes for output in outputs)
-        linter = Linter(resolver, with_fixes=self._rewrites or (shows_fixes and not options.add_noqa))
+        linter = Linter(
+            resolver,
+            with_fixes=self._rewrites or (shows_fixes and not options.add_noqa),
+            keep_results=not (options.no_cache or self._rewrites or options.add_noqa or self._reads_stdin),
+        )
         if self._rewrites:
             self._rewrite(linter, outputs)
             return
         run = self._lint(linter)
+        linter.save_results()
         if options.add_noqa:
             self._add_noqa(run, linter)
         elif options.write_baseline is not None:

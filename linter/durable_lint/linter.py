@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from durable_lint.analysis import Analysis
+    from durable_lint.cache import ResultCache
     from durable_lint.config.settings import Settings
     from durable_lint.report.run import Failure, Note
     from durable_lint.rules.finding import Finding
@@ -55,9 +56,14 @@ class Linter:
     of files that were handed in and not read from disk.
     """
 
-    def __init__(self, settings: Settings | Resolver, *, with_fixes: bool = False) -> None:
+    def __init__(
+        self, settings: Settings | Resolver, *, with_fixes: bool = False, keep_results: bool = False
+    ) -> None:
+        """`keep_results` reads and writes the cache of each project that has durable code."""
         self._settings = settings
         self._with_fixes = with_fixes
+        self._keep_results = keep_results
+        self._caches: dict[Settings, ResultCache | None] = {}
         self._analyses: dict[Settings, Analysis] = {}
         self._contents: dict[Path, bytes] = {}
 
@@ -81,11 +87,17 @@ class Linter:
         path = absolute(path)
         settings = self.settings_for(path)
         try:
+            cache = self._cache(settings) if raw is None and path not in self._contents else None
+            if cache is not None and (kept := cache.get(path)) is not None:
+                return kept
             if raw is None:
                 raw = self._contents[path] if path in self._contents else read_bytes(path)
             elif not stored:
                 self.update(path, raw)
-            return self._lint(path, raw, tree, settings)
+            result = self._lint(path, raw, tree, settings)
+            if cache is not None:
+                cache.put(result, raw)
+            return result
         except SourceError as error:
             return FileResult(path, failures=(_failure(path, str(error)),))
         except Exception as error:  # one file's crash must not take the others with it
@@ -143,6 +155,24 @@ class Linter:
             for path, raw in self._contents.items():
                 found.update(path, raw)
         return found
+
+    def _cache(self, settings: Settings) -> ResultCache | None:
+        if not self._keep_results:
+            return None
+        if settings not in self._caches:
+            index = self.analysis(settings).index
+            self._caches[settings] = None
+            if index.has_durable_code():
+                from durable_lint.cache import ResultCache
+
+                self._caches[settings] = ResultCache(settings, index, with_fixes=self._with_fixes)
+        return self._caches[settings]
+
+    def save_results(self) -> None:
+        """Write what is to be kept for the next run. A cache that can't be written is no error."""
+        for cache in self._caches.values():
+            if cache is not None:
+                cache.save()
 
     def update(self, path: Path, raw: bytes | None) -> None:
         """Say that a file now has this content, whatever is on disk; None gives it back to the disk."""

@@ -6,6 +6,7 @@ import roots and the files of the run. Knows nothing of rules.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from dataclasses import dataclass
@@ -82,6 +83,9 @@ class ImportIndex:
         self._found: dict[tuple[str, str], tuple[str, ...]] = {}
         self._tails: dict[str, list[str]] | None = None
         self._known_directories: set[str] | None = None
+        self._digests: dict[str, str] = {}
+        self._stamps: dict[str, tuple[int, int, int] | None] = {}
+        self._contents: dict[str, bytes] = {}
         self._forward: dict[str, tuple[ImportedModules, ...]] = {}
         self._reverse: dict[str, tuple[str, ...]] | None = None
         self._components: dict[str, _Component] | None = None
@@ -194,6 +198,27 @@ class ImportIndex:
             return True
         tail = "/" + module.partition(".")[0]
         return any(f"{root}{tail}" in self._directories() for root in self._roots(_parent(key)))
+
+    def holds(self, path: Path) -> bool:
+        """Whether the file is part of the project."""
+        return self._key(path) in self._all()
+
+    def project_digest(self) -> str:
+        """What stands for the names and contents of all files of the project. Reads it once."""
+        return self._digest_of(self._all())
+
+    def digest(self, path: Path) -> str:
+        """What stands for all that a file's result can depend on in its project.
+
+        That is the names of all files, and the contents of those that imports join to it.
+        """
+        if not self._digests:
+            self._digests = self._digest_components()
+        return self._digests.get(self._key(path), "")
+
+    def is_unchanged(self) -> bool:
+        """Whether every file that `digest` read is still the same one on disk."""
+        return all(_stamp(key) == stamp for key, stamp in self._stamps.items())
 
     # ---------------------------------------------------------------- reading
 
@@ -368,7 +393,39 @@ class ImportIndex:
             self._components = self._connect()
         return self._components.get(self._key(path), _Component(False, False))
 
+    def _content(self, key: str) -> bytes:
+        digest = self._contents.get(key)
+        if digest is None:
+            # The stamp comes first: a file that changes while it is read then counts as changed.
+            self._stamps[key] = None if key in self._buffers else _stamp(key)
+            digest = self._contents[key] = hashlib.blake2b(self._bytes_or_nothing(key)).digest()
+        return digest
+
+    def _digest_of(self, keys: Iterable[str]) -> str:
+        digest = hashlib.blake2b()
+        for key in sorted(keys):
+            digest.update(key.encode("utf-8", "surrogatepass") + b"\0" + self._content(key))
+        return digest.hexdigest()
+
+    def _digest_components(self) -> dict[str, str]:
+        names = hashlib.blake2b("\0".join(sorted(self._all())).encode("utf-8", "surrogatepass")).hexdigest()
+        digests: dict[str, str] = {}
+        for keys in self._members():
+            digests.update(dict.fromkeys(keys, names + self._digest_of(keys)))
+        return digests
+
     def _connect(self) -> dict[str, _Component]:
+        components: dict[str, _Component] = {}
+        for keys in self._members():
+            entries = [self._entry(key) for key in keys]
+            component = _Component(
+                any(entry.durable for entry in entries), any(entry.plugin for entry in entries)
+            )
+            components.update(dict.fromkeys(keys, component))
+        return components
+
+    def _members(self) -> list[list[str]]:
+        """The files of the project, those that imports join together."""
         parents = {key: key for key in self._all()}
 
         def top(key: str) -> str:
@@ -384,14 +441,15 @@ class ImportIndex:
         members: dict[str, list[str]] = {}
         for key in parents:
             members.setdefault(top(key), []).append(key)
-        components: dict[str, _Component] = {}
-        for keys in members.values():
-            entries = [self._entry(key) for key in keys]
-            component = _Component(
-                any(entry.durable for entry in entries), any(entry.plugin for entry in entries)
-            )
-            components.update(dict.fromkeys(keys, component))
-        return components
+        return list(members.values())
+
+
+def _stamp(key: str) -> tuple[int, int, int] | None:
+    try:
+        status = os.stat(key)  # noqa: PTH116 (keys are strings)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _parent(path: str) -> str:
