@@ -139,7 +139,7 @@ class _Registry:
                 "a virtual child context" if virtual else "run_in_child_context", virtual=virtual
             )
             with _open_call(guards):
-                return method(_watched_child(guards, func), name, config)
+                return method(watched_child(guards, func), name, config)
 
         @functools.wraps(method)
         def create_callback(*args: Any, **kwargs: Any) -> Any:
@@ -170,7 +170,9 @@ class _Registry:
         return guards
 
 
-def _watched_child(guards: tuple[Guard, ...], func: Callable[[DurableContext], Any]) -> Callable[..., Any]:
+def watched_child(guards: tuple[Guard, ...], func: Callable[[DurableContext], Any]) -> Callable[..., Any]:
+    """`func` for a child context, so that the guards watch that context and `func` hides no suspension."""
+
     @functools.wraps(func, updated=())
     def body(child: DurableContext) -> Any:
         if any(guard.frozen for guard in guards):

@@ -231,8 +231,11 @@ class _IsolatedScope(Generic[T]):
             if failures and self._config.fail_on_cleanup_failure:
                 raise recordable(cleanup_failure(self._name, failures))
         elif recorded.fails_execution:
-            fatal = error if error is not None and same else ExecutionError(recorded.error.message or "")
-            attach(fatal, failures)
+            if error is not None and same:
+                attach(error, failures)
+                raise error
+            fatal = ExecutionError(recorded.error.message or "")
+            attach(fatal, (*recorded.error.failures, *failures))
             raise fatal
         else:
             fields = replace(recorded.error, failures=(*recorded.error.failures, *failures))

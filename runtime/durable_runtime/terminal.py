@@ -14,6 +14,7 @@ from durable_runtime import sdk
 from durable_runtime.actions import DurableTerminalActions, StepRegistration, operation_name
 from durable_runtime.errors import ErrorFields, Recordable, TerminalFailure, recordable
 from durable_runtime.events import ScopeEvent, ScopeEventKind, logger, report
+from durable_runtime.guard import Guard, watched_child
 from durable_runtime.outcome import (
     ScopeOutcome,
     ScopeStatus,
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from aws_durable_execution_sdk_python import DurableContext, StepContext
 
     from durable_runtime.actions import Registration
-    from durable_runtime.guard import Guard
     from durable_runtime.outcome import TerminalScopeConfig
 
 
@@ -199,7 +199,8 @@ class TerminalPhase:
                 if operation is None:
                     self.report(ScopeEventKind.ACTION_STARTED, registration, 1)
                 config = replace(registration.config or ChildConfig(), serdes=None, summary_generator=None)
-                self._context.run_in_child_context(run.in_context, name=name, config=config)
+                watched = watched_child((Guard(),), run.in_context)
+                self._context.run_in_child_context(watched, name=name, config=config)
         except BaseException as error:
             if classify(error, self._config.cancelled_by) is None:
                 raise

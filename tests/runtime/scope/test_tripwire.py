@@ -244,6 +244,20 @@ def test_a_context_is_as_it_was_when_its_last_scope_ends() -> None:
     assert play("in place", lambda _: None, frame=frame).run.status == "SUCCEEDED"
 
 
+@both_forms
+def test_an_action_that_hides_its_own_suspension_is_not_done_before_its_time(form: str) -> None:
+    def body(s: Inside) -> None:
+        def drain(context: DurableContext) -> None:
+            with contextlib.suppress(BaseException):
+                context.wait(SECOND, name="drain")
+            s.note("end of action")
+
+        s.terminal.cleanup(s.noting("last"), name="last")
+        s.terminal.cleanup_in_context(drain, name="drain")
+
+    assert play(form, body).effects == ["end of action", SUSPENDED, "end of action", "last"]
+
+
 def test_what_others_put_on_a_context_during_a_scope_stays() -> None:
     def frame(around: Around) -> None:
         with terminal_scope(around.context, name="one"):
