@@ -69,7 +69,7 @@ class ResultCache:
         if data is not None:
             try:
                 result = _result(path, data)
-            except (KeyError, TypeError, ValueError, AttributeError):
+            except (LookupError, TypeError, ValueError, AttributeError):
                 pass
             else:
                 self._new[key] = data
