@@ -161,7 +161,12 @@ class Search:
         asked = depends_on_notification(scope, statement.test)
         excuse = truth is None and (about_it or (self.known.outcome is None and not asked))
         here = (statement, scope.frame.module)
-        return self._branches(scope, here, taken, (statement.body, statement.orelse), way, excuse=excuse)
+        ways = self._branches(scope, here, taken, (statement.body, statement.orelse), way, excuse=excuse)
+        following = _elif_of(statement)  # of a chain, the first `if` is blamed
+        return {
+            one._replace(culprit=here) if one.culprit is not None and one.culprit[0] is following else one
+            for one in ways
+        }
 
     def _match(self, scope: Scope, statement: m.Match, way: _Way) -> set[_Way]:
         taken = [case.body for case in reachable_cases(scope, statement, self.known)]
@@ -257,6 +262,13 @@ class Search:
             if any(self._contains(scope, inside, depth) for inside in blocks_of(statement)):
                 return True
         return False
+
+
+def _elif_of(statement: m.If) -> m.Statement | None:
+    """Return the `elif` that follows an `if`; an `if` inside its `else` stands further to the right."""
+    if len(statement.orelse) == 1 and statement.orelse[0].at.column == statement.at.column:
+        return statement.orelse[0]
+    return None
 
 
 def _keyword(statement: m.Statement) -> m.At:

@@ -52,6 +52,7 @@ def _wrong(plugin: Plugin, actions: list[Action]) -> list[Action]:
         action
         for action in actions
         if action.kind in ("end", "success")
+        or action.ends
         or (action.kind == "release" and any(releases(action, acquire, plugin) for acquire in ending))
     ]
     if any(action.kind != "success" for action in found):

@@ -76,17 +76,24 @@ class Meaning:
 class Scope:
     """One run of a function: its frame, and what its names stand for, where they are bound once."""
 
+    solver: Solver
     frame: Frame
     names: dict[str, Meaning] = field(default_factory=dict)
     depth: int = 0
+    attributes: dict[str, m.Expression] = field(default_factory=dict)
+    """What the function stores in attributes of `self`, where it does so once."""
 
     @classmethod
-    def of(cls, frame: Frame, depth: int = 0) -> Scope:
-        """Return the scope of a frame with what its local names stand for."""
-        scope = cls(frame, {}, depth)
+    def of(cls, solver: Solver, frame: Frame, depth: int = 0) -> Scope:
+        """Return the scope of a frame, which is evaluated for it, with what its local names stand for."""
+        solver.settle(frame)
+        scope = cls(solver, frame, {}, depth)
         if frame.function is not None:
             for name, expression in _bound_once(frame.function).items():
-                scope.names[name] = Meaning("", expression, scope)
+                if name.startswith("self."):
+                    scope.attributes[name] = expression
+                else:
+                    scope.names[name] = Meaning("", expression, scope)
         return scope
 
     def definition(self, expression: m.Expression) -> tuple[Scope, m.Expression] | None:
@@ -232,7 +239,7 @@ class Known:
         symbol = scope.symbol(left) or scope.symbol(right)
         other = right if scope.symbol(left) else left
         negative = operator in ("is not", "!=", "not in")
-        if symbol == "error" and isinstance(other, m.Constant) and other.kind == "None":
+        if symbol == "error" and isinstance(other, m.Constant) and other.kind == "none":
             return not negative
         if symbol != "outcome":
             return None
@@ -326,6 +333,8 @@ class Action:
     key: str = ""
     name: str = ""
     thread_bound: bool = False
+    ends: bool = False
+    """A release that ends a span as well."""
 
     @property
     def module(self) -> m.ModuleFacts:
@@ -388,7 +397,7 @@ class Plugin:
                     bound = FunctionValue(
                         member.function, member.module, member.closure, Instance(self.value), member.kind
                     )
-                    scope = Scope.of(solver.evaluate(bound))
+                    scope = Scope.of(solver, solver.evaluate(bound))
                     positional = [p for p in member.function.parameters if p.kind == "positional"]
                     skipped = 0 if member.kind == "static" else 1
                     for parameter in positional[skipped : skipped + 1]:
@@ -417,7 +426,7 @@ class Plugin:
     def reached(self, hook: str, known: Known) -> list[Action]:
         """Return what a hook can do when that much is known of its conditions."""
         found = self.hooks.get(hook)
-        return [] if found is None else Walk(self.view.solver, known).function(found.scope)
+        return [] if found is None else Walk(known).function(found.scope)
 
     def acquires(self) -> list[Action]:
         """What the start hook attaches and does not let go of itself."""
@@ -545,8 +554,7 @@ class Walk:
     there.
     """
 
-    def __init__(self, solver: Solver, known: Known) -> None:
-        self.solver = solver
+    def __init__(self, known: Known) -> None:
         self.known = known
         self.found: list[Action] = []
         self._active: list[m.Function] = []
@@ -606,7 +614,7 @@ class Walk:
                 if action is None or action.kind not in ("acquire", "release"):
                     for inner in runs(scope, call):
                         self.function(inner, (*through, (call, scope.frame.module)), conditions)
-        self.found += assigned(self.solver, scope, statement, through, conditions)
+        self.found += assigned(scope, statement, through, conditions)
 
 
 def reachable_cases(scope: Scope, statement: m.Match, known: Known) -> list[m.Case]:
@@ -641,7 +649,7 @@ def runs(scope: Scope, call: m.Call) -> list[Scope]:
     for target in record.targets:
         if target.function is None:
             continue
-        inner = Scope.of(target, scope.depth + 1)
+        inner = Scope.of(scope.solver, target, scope.depth + 1)
         bound = any(
             isinstance(value, ClassValue)
             or (isinstance(value, FunctionValue) and value.receiver is not None and value.kind != "static")
@@ -665,6 +673,8 @@ def _bound_once(function: m.Function) -> dict[str, m.Expression]:
         match target:
             case m.Name():
                 bound.setdefault(target.id, []).append(value)
+            case m.Attribute() if _is_self(target.value):
+                bound.setdefault(f"self.{target.name}", []).append(value)
             case m.Sequence():
                 for item in target.items:
                     bind(item, value)
@@ -709,7 +719,7 @@ def qualified(scope: Scope, call: m.Call) -> str | None:
     A callee of which nothing is known goes by its own text (`self._lock.acquire`).
     """
     record = scope.frame.records.get(call)
-    callee = frozenset() if record is None else record.callee
+    callee = frozenset() if record is None else scope.solver.resolved(record.callee)
     names = sorted(value.name for value in callee if isinstance(value, External))
     if names:
         return names[0]
@@ -740,7 +750,8 @@ def classify(scope: Scope, call: m.Call, through: Through, conditions: Condition
                 if sdk.matches(name, patterns):
                     bound = pair.thread_bound or _is_bound_manager(scope, call, name)
                     key = _key(scope, call) if pair.keyed else ""
-                    return Action(kind, call, scope, through, conditions, pair, key, name, bound)
+                    ends = kind == "release" and _ends(scope, call, name)
+                    return Action(kind, call, scope, through, conditions, pair, key, name, bound, ends)
         if _ends(scope, call, name):
             return Action("end", call, scope, through, conditions, name=name)
     if _records_success(call):
@@ -764,6 +775,8 @@ def _key(scope: Scope, call: m.Call) -> str:
 def made_by(scope: Scope, expression: m.Expression) -> tuple[str, m.Call | None]:
     """Return the name of what made an object and the call that did, as far as this function tells."""
     for _ in range(_DEEPEST):
+        if isinstance(expression, m.Attribute) and _is_self(expression.value):
+            expression = scope.attributes.get(f"self.{expression.name}", expression)
         defined = scope.definition(expression)
         if defined is None:
             break
@@ -843,7 +856,7 @@ def _words(text: str) -> set[str]:
 
 
 def assigned(
-    solver: Solver, scope: Scope, statement: m.Statement, through: Through, conditions: Conditions
+    scope: Scope, statement: m.Statement, through: Through, conditions: Conditions
 ) -> Iterator[Action]:
     """Yield what an assignment or deletion does: to a `threading.local`, or to a counter of successes."""
     if isinstance(statement, m.AugmentedAssignment) and _counts_success(statement.target):
@@ -852,7 +865,7 @@ def assigned(
         return
     kind = "acquire" if isinstance(statement, m.Assignment) else "release"
     for target in statement.targets:
-        if isinstance(target, m.Attribute) and _is_thread_local(solver, scope, target.value):
+        if isinstance(target, m.Attribute) and _is_thread_local(scope, target.value):
             key = f"{m.last_name(target.value)}.{target.name}"
             yield Action(kind, statement, scope, through, conditions, sdk.THREAD_LOCAL, key, "", True)
 
@@ -868,10 +881,10 @@ def _counts_success(target: m.Expression) -> bool:
     return False
 
 
-def _is_thread_local(solver: Solver, scope: Scope, expression: m.Expression) -> bool:
+def _is_thread_local(scope: Scope, expression: m.Expression) -> bool:
     return any(
         isinstance(value, External) and value.name == "threading.local" and value.called
-        for value in solver.value(scope.frame, expression)
+        for value in scope.solver.value(scope.frame, expression)
     )
 
 

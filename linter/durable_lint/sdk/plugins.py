@@ -159,7 +159,8 @@ SPANS = ("span", "segment", "transaction")
 SUCCESS = frozenset({"success", "successes", "succeeded", "succeed", "successful", "completed", "ok"})
 """Words that say success, in the name of what is called or in a text that is handed to it."""
 LOOKS = frozenset(
-    {"debug", "info", "warning", "error", "exception", "log", "critical", "print", "get", "format"}
+    "debug info warning error exception log critical print get format"
+    " add_event set_attribute set_attributes".split()
 )
 """Calls that only say or look something up, whatever their arguments are."""
 

@@ -1,0 +1,274 @@
+"""LDC303: an end hook that can pass by its release, or leave before it, when the function is incomplete."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.linter.rules.plugin_sources import ATTACHES, check_plugin
+
+RELEASE = "OPERATION.reset(self._tokens.pop(info.operation_id))"
+
+
+def end(body: str, *, base: str = "DurableInstrumentationPlugin", sdk_version: str = "3.0.0") -> None:
+    """Check an end hook with this body, `RELEASE` standing for the release."""
+    lines = "".join(f"    {line}\n" for line in body.strip("\n").replace("RELEASE", RELEASE).split("\n"))
+    check_plugin(
+        f"{ATTACHES}\ndef on_user_function_end(self, info):\n{lines}", base=base, sdk_version=sdk_version
+    )
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "info.outcome is UserFunctionOutcome.SUCCEEDED",
+        "info.outcome == UserFunctionOutcome.FAILED or info.outcome == UserFunctionOutcome.SUCCEEDED",
+        "info.outcome in (UserFunctionOutcome.SUCCEEDED, UserFunctionOutcome.FAILED)",
+        "info.outcome in {UserFunctionOutcome.SUCCEEDED, UserFunctionOutcome.FAILED}",
+        "info.outcome is not UserFunctionOutcome.INCOMPLETE",
+        "not info.outcome == UserFunctionOutcome.INCOMPLETE",
+        "info.outcome.value != 'INCOMPLETE'",
+        "info.outcome.name in ('SUCCEEDED', 'FAILED')",
+        "info.error is not None",
+        "info.error",
+        "getattr(info, 'outcome') is UserFunctionOutcome.FAILED",
+    ],
+)
+def test_a_condition_that_is_false_for_an_incomplete_function_is_reported(condition: str) -> None:
+    end(f"if {condition}:  # expect: LDC303\n    RELEASE")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "info.outcome is not UserFunctionOutcome.FAILED",
+        "info.outcome is UserFunctionOutcome.INCOMPLETE or True",
+        "info.outcome in (UserFunctionOutcome.INCOMPLETE, UserFunctionOutcome.SUCCEEDED)",
+        "info.error is None",
+        "not info.error",
+    ],
+)
+def test_a_condition_that_holds_for_an_incomplete_function_is_silent(condition: str) -> None:
+    end(f"if {condition}:\n    RELEASE")
+
+
+@pytest.mark.parametrize(
+    "early",
+    [
+        "if info.outcome is UserFunctionOutcome.INCOMPLETE:\n    return  # expect: LDC303",
+        "if info.outcome is UserFunctionOutcome.INCOMPLETE:\n    raise RuntimeError('no end')  # expect: LDC303",
+        "if info.error is None:\n    return  # expect: LDC303",
+        "outcome = info.outcome\nif outcome == UserFunctionOutcome.INCOMPLETE:\n    return  # expect: LDC303",
+        "incomplete = info.outcome is UserFunctionOutcome.INCOMPLETE\nif incomplete:\n    return  # expect: LDC303",
+        "if info.outcome not in DONE:\n    return  # expect: LDC303",
+    ],
+)
+def test_an_early_exit_before_the_release_is_reported_at_the_exit(early: str) -> None:
+    body = early.replace("DONE", "(UserFunctionOutcome.SUCCEEDED, UserFunctionOutcome.FAILED)")
+    end(f"{body}\nRELEASE")
+
+
+@pytest.mark.parametrize(
+    "fine",
+    [
+        "RELEASE\nif info.outcome is UserFunctionOutcome.INCOMPLETE:\n    return",
+        "try:\n    if info.outcome is UserFunctionOutcome.INCOMPLETE:\n        return\nfinally:\n    RELEASE",
+        "if info.outcome is UserFunctionOutcome.INCOMPLETE:\n    RELEASE\n    return\nRELEASE",
+        "if info.outcome is UserFunctionOutcome.FAILED:\n    return\nRELEASE",
+        "token = self._tokens.pop(info.operation_id, None)\nif token is not None:\n    OPERATION.reset(token)",
+        "token = self._tokens.pop(info.operation_id, None)\nif token is None:\n    return\nOPERATION.reset(token)",
+        "if info.operation_id not in self._tokens:\n    return\nRELEASE",
+        "if info.operation_id in self._tokens:\n    RELEASE",
+        "with self._lock:\n    token = self._tokens.pop(info.operation_id)\nOPERATION.reset(token)",
+        "for key in list(self._tokens):\n    OPERATION.reset(self._tokens.pop(key))",
+        "if (token := self._tokens.pop(info.operation_id, None)) is not None:\n    OPERATION.reset(token)",
+    ],
+)
+def test_a_release_that_no_incomplete_function_can_miss_is_silent(fine: str) -> None:
+    end(fine)
+
+
+def test_an_exit_after_something_else_was_not_found_is_reported() -> None:
+    """The span may be gone although the token is not: the invocation has ended before the function."""
+    end(
+        """
+span = self._spans.get(info.operation_id)
+if span is None:
+    raise RuntimeError("end without start")  # expect: LDC303
+RELEASE
+"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("statement", "mark"),
+    [
+        ("case UserFunctionOutcome.SUCCEEDED | UserFunctionOutcome.FAILED:", "# expect: LDC303"),
+        ("case UserFunctionOutcome.SUCCEEDED:", "# expect: LDC303"),
+        ("case _:", ""),
+        ("case UserFunctionOutcome.INCOMPLETE | UserFunctionOutcome.SUCCEEDED:", ""),
+    ],
+)
+def test_a_match_on_the_outcome_is_reported_at_the_match(statement: str, mark: str) -> None:
+    end(f"match info.outcome:  {mark}\n    {statement}\n        RELEASE")
+
+
+def test_an_if_chain_is_reported_at_its_first_if() -> None:
+    end(
+        """
+if info.outcome is UserFunctionOutcome.SUCCEEDED:  # expect: LDC303
+    RELEASE
+elif info.outcome is UserFunctionOutcome.FAILED:
+    RELEASE
+"""
+    )
+
+
+def test_an_if_chain_that_covers_everything_is_silent() -> None:
+    end(
+        """
+if info.outcome is UserFunctionOutcome.SUCCEEDED:
+    RELEASE
+elif info.outcome is UserFunctionOutcome.FAILED:
+    RELEASE
+else:
+    RELEASE
+"""
+    )
+
+
+def test_two_ways_out_are_two_findings() -> None:
+    end(
+        """
+if info.outcome is UserFunctionOutcome.INCOMPLETE and self.quiet:
+    return  # expect: LDC303
+if info.error is None:
+    return  # expect: LDC303
+RELEASE
+"""
+    )
+
+
+def test_what_stands_under_the_same_condition_in_both_hooks_is_silent() -> None:
+    check_plugin(
+        """
+        def on_user_function_start(self, info):
+            if not self._enabled:
+                return
+            if info.operation_type not in (OperationType.STEP, OperationType.CONTEXT):
+                raise RuntimeError("unknown")
+            if info.name is not None:
+                self._token = OPERATION.set(info.name)
+
+        def on_user_function_end(self, end):
+            if not self._enabled:
+                return
+            if end.operation_type not in (OperationType.STEP, OperationType.CONTEXT):
+                raise RuntimeError("unknown")
+            if end.name is not None:
+                OPERATION.reset(self._token)
+        """
+    )
+
+
+def test_a_condition_of_the_end_hook_alone_is_reported() -> None:
+    end("if info.operation_type is OperationType.STEP:  # expect: LDC303\n    RELEASE")
+
+
+def test_the_way_is_followed_into_methods_and_their_parameters() -> None:
+    check_plugin(
+        f"""
+        {ATTACHES.strip().replace(chr(10), chr(10) + "        ")}
+
+        def on_user_function_end(self, info):
+            self._finish(info.operation_id, info.outcome)
+
+        def _finish(self, key, outcome):
+            if outcome is UserFunctionOutcome.INCOMPLETE:
+                return  # expect: LDC303
+            OPERATION.reset(self._tokens.pop(key))
+        """
+    )
+
+
+def test_a_method_that_always_releases_is_a_release() -> None:
+    check_plugin(
+        f"""
+        {ATTACHES.strip().replace(chr(10), chr(10) + "        ")}
+
+        def on_user_function_end(self, info):
+            self._release(info.operation_id)
+            if info.outcome is UserFunctionOutcome.INCOMPLETE:
+                return
+            self.report(info)
+
+        def _release(self, key):
+            token = self._tokens.pop(key, None)
+            if token is None:
+                return
+            OPERATION.reset(token)
+        """
+    )
+
+
+def test_an_early_return_before_a_releasing_method_is_reported() -> None:
+    check_plugin(
+        f"""
+        {ATTACHES.strip().replace(chr(10), chr(10) + "        ")}
+
+        def on_user_function_end(self, info):
+            if info.outcome is UserFunctionOutcome.INCOMPLETE:
+                return  # expect: LDC303
+            self._release(info.operation_id)
+
+        def _release(self, key):
+            OPERATION.reset(self._tokens.pop(key))
+        """
+    )
+
+
+@pytest.mark.parametrize("version", ["1.6.0", "2.0.0", "2.1.0", "3.0.0"])
+def test_only_sdk_2_and_later_know_incomplete_functions(version: str) -> None:
+    mark = "  # expect: LDC303" if version >= "2" else ""
+    end(f"if info.outcome is UserFunctionOutcome.SUCCEEDED:{mark}\n    RELEASE", sdk_version=version)
+
+
+def test_a_completion_plugins_end_hook_sees_two_outcomes_and_may_choose() -> None:
+    check_plugin(
+        f"""
+        {ATTACHES.strip().replace(chr(10), chr(10) + "        ")}
+
+        def on_user_function_end(self, info):
+            if info.outcome is UserFunctionOutcome.INCOMPLETE:
+                return
+            {RELEASE}
+
+        def on_user_function_complete(self, info):
+            {RELEASE}
+        """,
+        base="CompletionPlugin",
+    )
+
+
+def test_a_completion_hook_that_lets_go_for_some_reasons_only_is_reported() -> None:
+    check_plugin(
+        f"""
+        {ATTACHES.strip().replace(chr(10), chr(10) + "        ")}
+
+        def on_user_function_end(self, info):
+            {RELEASE}
+
+        def on_user_function_complete(self, info):
+            if info.reason.name == "SUSPENDED":  # expect: LDC303
+                {RELEASE}
+        """,
+        base="CompletionPlugin",
+    )
+
+
+def test_the_message_names_the_release_that_is_missed() -> None:
+    [finding] = check_plugin(
+        f"{ATTACHES}\ndef on_user_function_end(self, info):\n"
+        f"    if info.error is None:\n        return  # expect: LDC303\n    {RELEASE}\n"
+    )
+    assert finding.message.startswith("this `return` leaves before `OPERATION.reset` (line ")
+    assert "`OPERATION.set` (line " in finding.message
