@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from durable_lint.config.settings import Settings
     from durable_lint.gate import ImportIndex
     from durable_lint.project.modules import Modules
+    from durable_lint.project.solver import Solver
     from durable_lint.report.run import Note
     from durable_lint.rules.finding import Finding
     from durable_lint.rules.view import ModuleView
@@ -29,6 +30,7 @@ class Analysis:
         self.settings = settings
         self._index: ImportIndex | None = None
         self._modules: Modules | None = None
+        self._solver: Solver | None = None
         self._views: dict[Path, ModuleView] = {}
         self._notes: dict[Path, tuple[Note, ...]] = {}
 
@@ -83,6 +85,7 @@ class Analysis:
         self.index.add(path, raw)
         if self._modules is not None:
             self._modules.forget(path)
+        self._solver = None
         self._views.clear()
         self._notes.clear()
 
@@ -141,8 +144,11 @@ class Analysis:
 
         settings = self.settings
         module = self.modules.add(source, tree)
-        solver = Solver(self.modules, module, Names(settings.suspending, settings.context_types))
-        solver.solve()
+        solver = self._solver
+        if solver is None:
+            names = Names(settings.suspending, settings.context_types)
+            solver = self._solver = Solver(self.modules, names)
+        solver.solve(module)
         settled = Settled(
             pattern_matcher(settings.process_local), pattern_matcher(settings.effects), settings.strict
         )

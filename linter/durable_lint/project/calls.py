@@ -173,7 +173,7 @@ def call_value(
             record.targets[target] = None
             return solver.returned(target)
         case ClassValue():
-            return construct(solver, frame, value, arguments, record)
+            return construct(solver, frame, value, arguments, record, call)
         case Instance():
             method = solver.attribute(one(value), "__call__", frame)
             return call_values(solver, frame, method, arguments, record)
@@ -203,17 +203,22 @@ def function_call(
 
 
 def construct(
-    solver: Solver, frame: Frame, value: ClassValue, arguments: Arguments, record: Record
+    solver: Solver,
+    frame: Frame,
+    value: ClassValue,
+    arguments: Arguments,
+    record: Record,
+    site: m.Call | None,
 ) -> Values:
     """Evaluate a call of a project class."""
-    instance = Instance(value)
+    instance = Instance(value, site)
     initializers = solver.member(value, "__init__")
     for initializer in initializers:
         if isinstance(initializer, FunctionValue):
             bound = FunctionValue(initializer.function, initializer.module, initializer.closure, instance)
             record.targets[solver.frame_for(bound, arguments, frame.mode)] = None
     if not initializers:
-        fill_fields(solver, value, arguments)
+        fill_fields(solver, instance, arguments)
     for after in solver.member(value, "__post_init__"):
         if isinstance(after, FunctionValue):
             bound = FunctionValue(after.function, after.module, after.closure, instance)
@@ -221,8 +226,9 @@ def construct(
     return one(instance)
 
 
-def fill_fields(solver: Solver, value: ClassValue, arguments: Arguments) -> None:
+def fill_fields(solver: Solver, instance: Instance, arguments: Arguments) -> None:
     """Store the arguments of a dataclass or named tuple in its fields, bases first."""
+    value = instance.of
     fields: dict[str, tuple[m.Expression, Frame]] = {}
     for owner in (*reversed([b for b in solver.all_bases(value) if isinstance(b, ClassValue)]), value):
         for statement in owner.definition.body:
@@ -235,4 +241,4 @@ def fill_fields(solver: Solver, value: ClassValue, arguments: Arguments) -> None
         given = arguments.get(index, name) | arguments.rest
         if not given:
             given = solver.annotated(where, annotation, None)
-        solver.store(value, name, given)
+        solver.store(instance, name, given)

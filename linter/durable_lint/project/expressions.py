@@ -248,7 +248,7 @@ def module_attribute(solver: Solver, module: m.ModuleFacts, name: str) -> Values
 
 def instance_attribute(solver: Solver, value: Instance, name: str, frame: Frame | None) -> Values:
     """Return what an instance stores or its class defines; a property is called."""
-    found = set(solver.heap(value.of, name))
+    found = set(solver.heap(value, name))
     members = solver.member(value.of, name)
     for member in members:
         if isinstance(member, FunctionValue) and member.kind == "property":

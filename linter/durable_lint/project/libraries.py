@@ -196,4 +196,4 @@ def hand_over(
 
 def holds_context(solver: Solver, value: Instance) -> bool:
     """Whether an instance has a durable context in one of its attributes."""
-    return any(isinstance(stored, Context) for stored in solver.stored_in(value.of))
+    return any(isinstance(stored, Context) for stored in solver.stored_in(value))

@@ -126,7 +126,9 @@ class Modules:
 
         Imports are followed through any number of files, in either direction but not in both.
         """
-        return self._reaches(path, self._importers, self._above) or self._reaches(path, self._imported, self._below)
+        return self._reaches(path, self._importers, self._above) or self._reaches(
+            path, self._imported, self._below
+        )
 
     def _importers(self, path: Path) -> Iterable[Path]:
         return self.imports.importers_of(path)

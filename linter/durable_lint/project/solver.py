@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from durable_lint.project.modules import Modules
 
-_FRAMES_A_FUNCTION = 16
+_FRAMES_A_FUNCTION = 200
 _VALUES_A_NAME = 48
 _PASSES = 6
 _BUILTINS = frozenset(vars(builtins))
@@ -98,11 +98,14 @@ def pattern_matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
 
 
 class Solver:
-    """The evaluation for one module. Call `solve` once, then read `frames_of` and the frames' records."""
+    """The evaluation of a project, module by module. After `solve`, read `frames_of` and the frames' records.
 
-    def __init__(self, modules: Modules, main: m.ModuleFacts, names: Names) -> None:
+    What it says of a module does not depend on the modules that were asked for before: each is solved together with
+    everything that can hand it something.
+    """
+
+    def __init__(self, modules: Modules, names: Names) -> None:
         self.modules = modules
-        self.main = main
         self.names = names
         self.frames: dict[object, Frame] = {}
         self.frames_of: dict[m.Function, list[Frame]] = {}
@@ -113,7 +116,7 @@ class Solver:
         self._bases: dict[ClassValue, Values] = {}
         self.classes: dict[m.Class, dict[ClassValue, None]] = {}
         self.methods: dict[m.Function, m.Class] = {}
-        self._fields: dict[tuple[ClassValue, str], set[Value]] = {}
+        self._fields: dict[ClassValue, dict[tuple[m.Call | None, str], set[Value]]] = {}
         self._readers: dict[object, dict[Frame, None]] = {}
         self._queue: deque[Frame] = deque()
         self._queued: set[Frame] = set()
@@ -122,25 +125,41 @@ class Solver:
         self._counts: Counter[object] = Counter()
         self._resolved: dict[Imported, Values] = {}
         self.definitions: dict[m.Function, FunctionValue] = {}
-        self._slice: list[m.ModuleFacts] = []
+        self._solved: dict[m.ModuleFacts, None] = {}
+        self._judged: set[m.ModuleFacts] = set()
+        self._wanted: dict[m.ModuleFacts, None] = {}
         self._durable_classes: set[ClassValue] = set()
+        self._durable_instances: dict[ClassValue, set[m.Call | None]] = {}
         self._durable_frames: set[Frame] = set()
         self._hot_names: set[str] = set()
         self._always: dict[m.Function, bool] = {}
-        self._asked: set[tuple[ClassValue, str]] = set()
+        self._asked: set[tuple[Instance, str]] = set()
         self._assigning: dict[m.Class, dict[str, list[m.Function]]] = {}
         self._qualified: dict[m.ModuleFacts, str] = {}
 
     # ------------------------------------------------ the fixed point
 
-    def solve(self) -> None:
-        """Evaluate until nothing changes. Always ends: the sets only grow, and their sizes are bounded."""
-        self._slice = [self.main, *self.modules.callers_of(self.main.path)]
-        for module in self._slice:
+    def solve(self, module: m.ModuleFacts) -> None:
+        """Evaluate a module and all that can call it, until nothing changes.
+
+        Always ends: the sets only grow, and their sizes are bounded.
+        """
+        self._judged.add(module)
+        self._wanted[module] = None
+        while self._wanted:
+            wanted, self._wanted = list(self._wanted), {}
+            together: dict[m.ModuleFacts, None] = {}
+            for each in wanted:
+                together.update(dict.fromkeys((each, *self.modules.callers_of(each.path))))
+            self._extend([each for each in together if each not in self._solved])
+
+    def _extend(self, modules: list[m.ModuleFacts]) -> None:
+        self._solved.update(dict.fromkeys(modules))
+        for module in modules:
             self.module_frame(module)
         self._run_queue()
-        mentioned: set[str] = set().union(*(module.mentions for module in self._slice))
-        functions = [(module, function) for module in self._slice for function in module.functions]
+        mentioned: set[str] = set().union(*(module.mentions for module in modules))
+        functions = [(module, function) for module in modules for function in module.functions]
         for only_unmentioned in (True, False):
             for module, function in functions:
                 if function in self.frames_of or (only_unmentioned and function.name in mentioned):
@@ -251,18 +270,18 @@ class Solver:
         """Find or make the frame: one for each set of arguments where they matter, else one for all calls."""
         function = value.function
         deferred = not self._matters(value, bound)
+        given = tuple(sorted(bound.items(), key=_by_name))
         if deferred:
-            key: object = (function, mode.attempt, value.receiver, "deferred")
+            key: object = (function, mode.attempt, value.receiver, given)
         else:
-            given = tuple(sorted(bound.items(), key=_by_name))
             key = (function, value.closure, mode, value.receiver, given)
         frame = self.frames.get(key)
         group = (function, value.closure)
-        if frame is None and not deferred and self._counts[group] >= _FRAMES_A_FUNCTION:
-            key = (function, value.closure, mode.attempt, "merged")
+        if frame is None and self._counts[group] >= _FRAMES_A_FUNCTION:
+            key = (function, value.closure, mode.attempt, deferred, "merged")
             frame = self.frames.get(key)
         if frame is None:
-            self._counts[group] += not deferred
+            self._counts[group] += 1
             frame = Frame(value.module, function, value.closure, mode, deferred=deferred)
             self.frames[key] = frame
             self.frames_of.setdefault(function, []).append(frame)
@@ -309,7 +328,7 @@ class Solver:
             match value:
                 case Instance():
                     self._depends(("durable", value.of))
-                    if self._is_durable(value.of):
+                    if self._is_durable(value):
                         return True
                 case FunctionValue():
                     if self._closes_over_durable(value.closure):
@@ -335,11 +354,15 @@ class Solver:
             self._durable_frames.add(frame)
             self._grew(("durable", frame))
 
-    def _is_durable(self, value: ClassValue) -> bool:
-        """Whether instances of a class hold something durable; fields may be declared in its bases."""
-        if value in self._durable_classes:
+    def _is_durable(self, value: Instance) -> bool:
+        """Whether an instance holds something durable; fields may be declared in the bases of its class."""
+        sites = self._durable_instances.get(value.of)
+        if sites is not None and (value.site is None or value.site in sites or None in sites):
             return True
-        return bool(value.definition.bases) and any(b in self._durable_classes for b in self.all_bases(value))
+        if value.of in self._durable_classes:
+            return True
+        bases = value.of.definition.bases
+        return bool(bases) and any(b in self._durable_classes for b in self.all_bases(value.of))
 
     def _heat(self, name: str) -> None:
         """A module's name holds something durable: functions that mention it matter from now on."""
@@ -352,21 +375,27 @@ class Solver:
 
     def bound_outside_functions(self, frame: Frame, name: str, values: Values) -> None:
         """Take note of what a name of a module, or of a class, is bound to."""
-        owner = self.class_by_frame.get(frame)
-        if owner is not None:
-            self._note_durable(owner, values)
-        elif self.carries(values):
-            self._heat(name)
-
-    def _note_durable(self, value: ClassValue, values: Values) -> None:
-        if value in self._durable_classes or not self.carries(values):
+        if not self.carries(values):
             return
-        self._durable_classes.add(value)
+        owner = self.class_by_frame.get(frame)
+        if owner is None:
+            self._heat(name)
+        elif owner not in self._durable_classes:
+            self._durable_classes.add(owner)
+            self._class_changed(owner)
+
+    def _note_instance(self, value: Instance, values: Values) -> None:
+        sites = self._durable_instances.get(value.of, set())
+        if value.site not in sites and self.carries(values):
+            self._durable_instances.setdefault(value.of, set()).add(value.site)
+            self._class_changed(value.of)
+
+    def _class_changed(self, value: ClassValue) -> None:
+        """Instances of a class are durable now: so are the module's names that hold one."""
         self._grew(("durable", value))
-        instance = Instance(value)
         for frame in self._module_frames.values():
             for name, held in frame.names.items():
-                if instance in held:
+                if any(isinstance(v, Instance) and v.of == value for v in held):
                     self._heat(name)
 
     def resolved(self, values: Values) -> Values:
@@ -387,19 +416,22 @@ class Solver:
                 found.add(value)
         return frozenset(found)
 
-    def _ask(self, value: ClassValue, name: str) -> None:
+    def _ask(self, value: Instance, name: str) -> None:
         """Evaluate the methods that assign an attribute, which is now read."""
         if (value, name) in self._asked:
             return
         self._asked.add((value, name))
-        instance = Instance(value)
-        for owner in (value, *self.all_bases(value)):
+        for owner in (value.of, *self.all_bases(value.of)):
             if not isinstance(owner, ClassValue):
                 continue
             for function in self._assigning_methods(owner.definition).get(name, ()):
-                frames = [f for f in self.frames_of.get(function, ()) if f.deferred]
-                if not self.frames_of.get(function):
-                    bound = FunctionValue(function, owner.module, owner.closure, instance)
+                frames = [
+                    frame
+                    for frame in self.frames_of.get(function, ())
+                    if value.site is None or value in frame.names.get(function.parameters[0].name, ())
+                ]
+                if not frames:
+                    bound = FunctionValue(function, owner.module, owner.closure, value)
                     frames = [self.frame_for(bound, Arguments(), Mode())]
                 for frame in frames:
                     self.force(frame)
@@ -458,7 +490,13 @@ class Solver:
         if any(isinstance(v, (Context, OperationContext, Callback, Terminal)) for v in values):
             return values
         if parameter.annotation is not None:
-            return values | self.annotated(where, parameter.annotation, function)
+            annotated_values = self.annotated(where, parameter.annotation, function)
+            if not values and where.module in self._judged:
+                # Anybody may hand over such an instance: who makes them has to be looked at.
+                for value in annotated_values:
+                    if isinstance(value, Instance) and value.of.module not in self._solved:
+                        self._wanted[value.of.module] = None
+            return values | annotated_values
         if parameter.name in function.evidence and not any(isinstance(v, Instance) for v in values):
             return values | one(Context(function))
         return values
@@ -643,21 +681,29 @@ class Solver:
                     return found
         return NOTHING
 
-    def heap(self, value: ClassValue, name: str) -> Values:
-        """Return what was stored in the attribute `name` of instances of a class."""
+    def heap(self, value: Instance, name: str) -> Values:
+        """Return what was stored in the attribute `name` of an instance."""
         self._ask(value, name)
-        self._depends((value, name))
-        return frozenset(self._fields.get((value, name), ()))
+        self._depends((value.of, name))
+        found: set[Value] = set()
+        for (site, stored_name), stored in self._fields.get(value.of, {}).items():
+            if stored_name == name and (site is None or value.site is None or site is value.site):
+                found |= stored
+        return frozenset(found)
 
-    def stored_in(self, value: ClassValue) -> Values:
-        """Return everything that was stored in attributes of instances of a class."""
-        found = [stored for (owner, _), stored in self._fields.items() if owner == value]
-        return frozenset().union(*found) if found else NOTHING
+    def stored_in(self, value: Instance) -> Values:
+        """Return everything that was stored in attributes of an instance."""
+        found: set[Value] = set()
+        for (site, _), stored in self._fields.get(value.of, {}).items():
+            if site is None or value.site is None or site is value.site:
+                found |= stored
+        return frozenset(found)
 
-    def store(self, value: ClassValue, name: str, values: Values) -> None:
-        """Add to an attribute of the instances of a class."""
-        self._note_durable(value, values)
-        self.add(self._fields.setdefault((value, name), set()), values, (value, name))
+    def store(self, value: Instance, name: str, values: Values) -> None:
+        """Add to an attribute of an instance."""
+        self._note_instance(value, values)
+        fields = self._fields.setdefault(value.of, {})
+        self.add(fields.setdefault((value.site, name), set()), values, (value.of, name))
 
     def returned(self, frame: Frame) -> Values:
         """Return what a frame returns."""

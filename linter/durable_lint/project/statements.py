@@ -138,7 +138,7 @@ def assign(solver: Solver, frame: Frame, target: m.Expression, values: Values) -
         case m.Attribute():
             for base in expressions.evaluate(solver, frame, target.value):
                 if isinstance(base, Instance):
-                    solver.store(base.of, target.name, values)
+                    solver.store(base, target.name, values)
                 elif isinstance(base, ClassValue):
                     write(solver, solver.class_frame(base), target.name, values)
         case m.Sequence():

@@ -120,7 +120,10 @@ class ClassValue:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
+    """An instance of a class. `site` is the call that made it, None for any instance (`self`, an annotation)."""
+
     of: ClassValue
+    site: m.Call | None = None
 
 
 @dataclass(frozen=True, slots=True)
