@@ -176,7 +176,7 @@ def _attempts(run: Run, scope: ScopeFate) -> Iterator[str]:
             op.name == _operation(scope, action) and op.operation_type.value == "CONTEXT"
             for op in run.operations
         )
-        most = run.invocations if in_context else action.attempts + len(run.fired)
+        most = run.invocations if in_context else action.attempts + run.deaths
         if not action.attempts <= ran[action.name] <= max(most, action.attempts):
             yield f"{action.name} should run {action.attempts} times, but ran {ran[action.name]} times"
     for name in set(ran) - {action.name for action in scope.actions}:

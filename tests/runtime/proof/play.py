@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from aws_durable_execution_sdk_python.config import (
+    ChildConfig,
     CompletionConfig,
     Duration,
     JitterStrategy,
@@ -117,8 +118,12 @@ class _Player:
             case Callback(name=name):
                 context.create_callback(name=name).result()
                 return [name]
-            case Child(body=body, name=name):
-                return context.run_in_child_context(lambda child: self.block(body, child, None), name=name)
+            case Child(body=body, virtual=virtual, name=name):
+                return context.run_in_child_context(
+                    lambda child: self.block(body, child, None),
+                    name=name,
+                    config=ChildConfig(is_virtual=virtual),
+                )
             case Branches():
                 return self._branches(node, context)
             case Guard(body=body):

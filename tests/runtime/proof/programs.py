@@ -44,9 +44,10 @@ class Callback:
 
 @dataclass(frozen=True)
 class Child:
-    """A child context."""
+    """A child context; a virtual one has no operation of its own."""
 
     body: Block = ()
+    virtual: bool = False
     name: str = ""
 
 
@@ -206,7 +207,7 @@ def _programs(draw: st.DrawFn, nodes: int) -> Block:
     scope: Node = _scope(draw, budget, depth=0)
     wrapping = draw(st.sampled_from(["none", "none", "child", "flat", "nested", "guard"]))
     if wrapping == "child":
-        scope = Child(body=(scope,))
+        scope = Child(body=(scope,), virtual=draw(_rarely))
     elif wrapping == "guard":
         scope = Guard(body=(scope,))
     elif wrapping in ("flat", "nested"):
@@ -297,7 +298,9 @@ def _node(draw: st.DrawFn, budget: _Budget, depth: int, registers: bool, fails: 
     if kind == "register":
         return _registration(draw, budget, depth)
     if kind == "child":
-        return Child(body=_block(draw, budget, depth=depth + 1, longest=3, fails=fails))
+        return Child(
+            body=_block(draw, budget, depth=depth + 1, longest=3, fails=fails), virtual=draw(_rarely)
+        )
     if kind == "guard":
         return Guard(body=_block(draw, budget, depth=depth + 1, longest=3, registers=registers))
     if kind == "hide":

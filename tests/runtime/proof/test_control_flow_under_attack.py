@@ -4,6 +4,7 @@ of order.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Any
 
@@ -112,7 +113,32 @@ def _swallow_and_go_on(context: DurableContext) -> None:
             context.wait(SECOND, name=f"wait-{number}")
 
 
+def _raise_another_base_exception_over(context: DurableContext) -> None:
+    class Stop(BaseException):
+        pass
+
+    try:
+        context.wait(SECOND, name="wait")
+    except BaseException as error:
+        raise Stop from error
+
+
+def _wait_in_a_task_group(context: DurableContext) -> None:
+    """`asyncio` turns the suspension of a task into a BaseExceptionGroup."""
+
+    async def wait() -> None:
+        context.wait(SECOND, name="wait")
+
+    async def main() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(wait())
+
+    asyncio.run(main())
+
+
 SWALLOWING = [
+    _raise_another_base_exception_over,
+    _wait_in_a_task_group,
     _swallow,
     _suppress,
     _return_in_finally,

@@ -10,10 +10,12 @@ from aws_durable_execution_sdk_python.config import Duration, StepConfig
 from aws_durable_execution_sdk_python.exceptions import (
     ExecutionError,
     InvocationError,
+    RetryableSerDesError,
     SerDesError,
     StepError,
 )
 from aws_durable_execution_sdk_python.retries import RetryDecision
+from aws_durable_execution_sdk_python.serdes import JsonSerDes, SerDesContext
 from durable_runtime import ScopeCancelled, TerminalScopeConfig, TerminalScopeError
 
 from tests.runtime.support.crash import execute, killed_everywhere
@@ -22,7 +24,7 @@ from tests.runtime.support.scopes import FORMS, run_scope
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from aws_durable_execution_sdk_python import DurableContext
+    from aws_durable_execution_sdk_python import BatchResult, DurableContext
     from durable_runtime import DurableTerminalActions
 
     from tests.runtime.support.crash import Handler, Life
@@ -357,3 +359,63 @@ def test_a_large_result_comes_back_and_no_action_runs_again(size: int) -> None:
         assert (killed.status, killed.result) == ("SUCCEEDED", size), killed.story()
         done = [entry.data.get("action") == "SUCCEED" for entry in killed.journal if "cleanup" in entry.text]
         assert done == [False] * (len(done) - 1) + [True], killed.story()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_scopes_in_items_of_a_map_with_a_large_result_are_replayed_without_running_again(form: str) -> None:
+    """The SDK runs the items of such a map again on each replay: their scopes too."""
+
+    def build(life: Life) -> Handler:
+        def item(branch: DurableContext, _item: int, index: int, _items: object) -> str:
+            def body(context: DurableContext, terminal: DurableTerminalActions) -> str:
+                terminal.cleanup(lambda _: life.note(f"item {index}"), name=f"item-{index}")
+                context.wait(Duration.from_seconds(1), name="wait")
+                return "x" * 150_000
+
+            return run_scope(branch, form, body, name=f"scope-{index}")
+
+        def outer(context: DurableContext, terminal: DurableTerminalActions) -> int:
+            terminal.cleanup(lambda _: life.note("outer"), name="outer")
+            terminal.cleanup_in_context(lambda inner: inner.wait(Duration.from_seconds(1)), name="pause")
+            batch: BatchResult[str] = context.map([0, 1, 2], item, name="map")
+            return sum(len(result) for result in batch.get_results())
+
+        def handler(_event: Any, context: DurableContext) -> int:
+            return run_scope(context, form, outer, name="around")
+
+        return handler
+
+    assert sorted(execute(build).notes()) == ["item 0", "item 1", "item 2", "outer"]
+    for _, run in killed_everywhere(build):
+        assert (run.status, run.result) == ("SUCCEEDED", 450_000), run.story()
+        for name in ("scope-0.cleanup.item-0", "scope-1.cleanup.item-1", "scope-2.cleanup.item-2"):
+            ended = [
+                entry.data.get("action")
+                for entry in run.journal
+                if entry.text in (name, name[16:].replace("-", " "))
+            ]
+            assert ended.count("SUCCEED") == 1, run.story()
+            assert ended[-1] == "SUCCEED", run.story()
+
+
+def test_a_serdes_that_fails_for_a_moment_is_no_outcome() -> None:
+    def build(life: Life) -> Handler:
+        class Flaky(JsonSerDes[Any]):
+            def serialize(self, value: Any, serdes_context: SerDesContext) -> str:
+                if life.number == 1:
+                    raise RetryableSerDesError("the store does not answer")
+                return super().serialize(value, serdes_context)
+
+        def body(_context: DurableContext, terminal: DurableTerminalActions) -> dict[str, int]:
+            terminal.cleanup(lambda _: life.note("cleanup"), name="cleanup")
+            terminal.compensate(lambda _: life.note("compensate"), name="compensate")
+            return {"a": 1}
+
+        def handler(_event: Any, context: DurableContext) -> dict[str, int]:
+            return run_scope(context, "isolated", body, config=TerminalScopeConfig(serdes=Flaky()))
+
+        return handler
+
+    run = execute(build)
+    assert (run.status, run.result, run.invocations) == ("SUCCEEDED", {"a": 1}, 2), run.story()
+    assert run.notes() == ["cleanup"]

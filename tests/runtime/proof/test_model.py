@@ -9,16 +9,20 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+from durable_runtime import on_scope_event
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.runtime.proof.judge import judge
 from tests.runtime.proof.model import foretell
 from tests.runtime.proof.play import answers, builder
-from tests.runtime.proof.programs import programs
+from tests.runtime.proof.programs import programs, show
 from tests.runtime.support.crash import EVERY_WAY, Kill, execute
 
 if TYPE_CHECKING:
+    from durable_runtime import ScopeEvent
+
+    from tests.runtime.proof.model import ScopeFate
     from tests.runtime.proof.programs import Block
 
 SECONDS = float(os.environ.get("PROOF_SECONDS", "60"))
@@ -64,3 +68,57 @@ def test_random_programs_lose_nothing_and_repeat_nothing() -> None:
 
     check()
     assert seen >= 1
+
+
+def test_events_of_random_programs_tell_what_happened_once() -> None:
+    """Without a kill, each event of a scope is reported once, however often the scope is replayed."""
+    end = time.monotonic() + SECONDS / 6
+
+    @settings(
+        max_examples=100_000,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+    )
+    @given(programs())
+    def check(program: Block) -> None:
+        if time.monotonic() > end:
+            return
+        fate = foretell(program)
+        events: list[ScopeEvent] = []
+        remove = on_scope_event(events.append)
+        try:
+            run = execute(builder(program), answers=answers(program))
+        finally:
+            remove()
+        judge(program, run, fate)
+        for scope in fate.scopes.values():
+            told = [
+                (event.kind.value, event.action, event.attempt)
+                for event in events
+                if event.scope == scope.name
+            ]
+            suspensions = [index for index, event in enumerate(told) if event[0] == "SCOPE_SUSPENDED"]
+            rest = [event for event in told if event[0] != "SCOPE_SUSPENDED"]
+            assert rest == _events(scope), f"{show(program)}\n{told}\n{run.story()}"
+            assert all(index < told.index(rest[1]) for index in suspensions), told
+
+    check()
+
+
+def _events(scope: ScopeFate) -> list[tuple[str, str | None, int | None]]:
+    expected: list[tuple[str, str | None, int | None]] = [
+        ("SCOPE_STARTED", None, None),
+        ("OUTCOME_SELECTED", None, None),
+    ]
+    for action in scope.actions:
+        for attempt in range(1, action.attempts + 1):
+            expected.append(("ACTION_STARTED", action.name, attempt))
+            if attempt < action.attempts:
+                expected.append(("ACTION_RETRIED", action.name, attempt))
+        if action.attempts:
+            ending = "ACTION_COMPLETED" if action.succeeds else "ACTION_FAILED"
+            expected.append((ending, action.name, action.attempts))
+    return [*expected, ("SCOPE_COMPLETED", None, None)]

@@ -135,15 +135,15 @@ class Run:
             entry.text for entry in self.journal if entry.kind == "note" and entry.text.startswith(prefix)
         ]
 
+    def updates(self) -> list[Entry]:
+        """The updates that the service accepted, in order."""
+        return [entry for entry in self.journal if entry.kind == "accepted"]
+
     def accepted(self, *actions: str) -> list[str]:
         """Names of the operations for which the service accepted one of `actions` (`SUCCEED`, `FAIL`,
         ...).
         """
-        return [
-            entry.text
-            for entry in self.journal
-            if entry.kind == "accepted" and (not actions or entry.data["action"] in actions)
-        ]
+        return [entry.text for entry in self.updates() if not actions or entry.data["action"] in actions]
 
     def names(self) -> list[str]:
         """Names of all operations in the history, the execution itself left out."""
@@ -153,6 +153,13 @@ class Run:
         """Status of the one operation with this name."""
         (operation,) = [op for op in self.operations if op.name == name]
         return operation.status.value
+
+    @property
+    def deaths(self) -> int:
+        """How many invocations ended before they wanted to: killed, or failed by themselves."""
+        ends = {"SUCCEEDED", "FAILED", "PENDING"}
+        whole = sum(1 for entry in self.journal if entry.kind == "ended" and entry.text in ends)
+        return self.invocations - whole + sum(1 for kill in self.fired if kill.loss is Loss.TOKEN)
 
     def story(self) -> str:
         """The journal as text, for a failing test's message."""
@@ -382,10 +389,12 @@ class _Running:
     def next_kill(self) -> Kill | None:
         with self._lock:
             self._requests += 1
-            return self._kills.get(self._requests)
+            kill = self._kills.get(self._requests)
+            if kill:
+                self._fired.append(kill)
+            return kill
 
     def kill(self, kill: Kill, life: Life) -> None:
-        self._fired.append(kill)
         self.record("killed", f"request {kill.request}, {kill.loss.value}, {kill.death.value}", life)
         if kill.death is Death.FROZEN:
             with self._lock:
@@ -438,7 +447,6 @@ class _Client:
         if kill and kill.loss is Loss.RESPONSE:
             self._run.kill(kill, self._life)
         if kill and kill.loss is Loss.TOKEN:
-            self._run._fired.append(kill)
             self._run.record("killed", f"request {kill.request}, {kill.loss.value}", self._life)
         return output
 
