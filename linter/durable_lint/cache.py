@@ -77,13 +77,10 @@ class ResultCache:
         self._has_changed = True
         return None
 
-    def put(self, result: FileResult, raw: bytes) -> None:
-        """Keep a result that was made from `raw`. One that says that something went wrong is not kept."""
-        if self._secret is None or result.failures or not self._index.holds(result.path):
-            return
-        with suppress(OSError):
-            if self._index.read(result.path) == raw:
-                self._new[self._key(result.path)] = _as_data(result)
+    def put(self, result: FileResult) -> None:
+        """Keep a result of this run. One that says that something went wrong is not kept."""
+        if self._secret is not None and not result.failures and self._index.holds(result.path):
+            self._new[self._key(result.path)] = _as_data(result)
 
     def save(self) -> None:
         """Write what this run has used and made, unless a file of the project changed meanwhile."""

@@ -87,16 +87,16 @@ class Linter:
         path = absolute(path)
         settings = self.settings_for(path)
         try:
-            cache = self._cache(settings) if raw is None and path not in self._contents else None
-            if cache is not None and (kept := cache.get(path)) is not None:
+            if raw is None and (kept := self.kept(path)) is not None:
                 return kept
+            is_handed_in = raw is not None or path in self._contents
             if raw is None:
                 raw = self._contents[path] if path in self._contents else read_bytes(path)
             elif not stored:
                 self.update(path, raw)
             result = self._lint(path, raw, tree, settings)
-            if cache is not None:
-                cache.put(result, raw)
+            if not is_handed_in:
+                self.keep(result)
             return result
         except SourceError as error:
             return FileResult(path, failures=(_failure(path, str(error)),))
@@ -156,6 +156,17 @@ class Linter:
                 found.update(path, raw)
         return found
 
+    def kept(self, path: Path) -> FileResult | None:
+        """Return the result that an earlier run kept for a file on disk, if it still holds."""
+        cache = None if path in self._contents else self._cache(self.settings_for(path))
+        return None if cache is None else cache.get(path)
+
+    def keep(self, result: FileResult) -> None:
+        """Keep a result for the next run."""
+        cache = self._cache(self.settings_for(result.path))
+        if cache is not None:
+            cache.put(result)
+
     def _cache(self, settings: Settings) -> ResultCache | None:
         if not self._keep_results:
             return None
@@ -167,6 +178,10 @@ class Linter:
 
                 self._caches[settings] = ResultCache(settings, index, with_fixes=self._with_fixes)
         return self._caches[settings]
+
+    def for_worker(self) -> Linter:
+        """Return a linter with the same settings for another process, which keeps no results."""
+        return Linter(self._settings, with_fixes=self._with_fixes)
 
     def save_results(self) -> None:
         """Write what is to be kept for the next run. A cache that can't be written is no error."""

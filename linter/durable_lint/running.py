@@ -82,7 +82,16 @@ class Total:
 def lint_all(
     linter: Linter, inputs: Iterable[Input | Failure], total: Total, *, jobs: int | None = None
 ) -> None:
-    """Lint files into `total`, in `jobs` processes; None means as many as pay off."""
+    """Lint files into `total`, in `jobs` processes.
+
+    None means one: what calls lead to is judged once for all files of a process, which pays more than a
+    second process does (docs/performance.md).
+    """
+    if jobs is not None and jobs > 1:
+        from durable_lint.workers import lint_in_processes
+
+        lint_in_processes(linter, inputs, total, jobs)
+        return
     for each in inputs:
         if isinstance(each, Failure):
             total.fail(each)

@@ -35,8 +35,8 @@ def write_atomically(path: Path, content: bytes, *, expected: bytes | None = Non
     """Make `content` the content of the file, at once or not at all. Return whether anything was written.
 
     A link stays, what it leads to is replaced. The file keeps its mode and, where allowed, its owner; a hard
-    link to it keeps the old content. With `expected` the file must still hold those bytes, else
-    `FileChangedError`. A file that is not writable is left alone, though its directory would allow to replace
+    link to it keeps the old content. With `expected` the file must still hold those bytes (or
+    already the new ones), else `FileChangedError`. A file that is not writable is left alone, though its directory would allow to replace
     it. What is not a regular file (a device, a pipe) is written to. Raises `OSError` with the system's
     reason; no temporary file is left behind, whatever interrupts.
     """
@@ -53,10 +53,10 @@ def write_atomically(path: Path, content: bytes, *, expected: bytes | None = Non
                 raise FileChangedError(path)
         else:
             current = target.read_bytes()
-            if expected is not None and current != expected:
-                raise FileChangedError(path)
             if current == content:
                 return False
+            if expected is not None and current != expected:
+                raise FileChangedError(path)
             if not (status.st_mode & 0o222 and os.access(target, os.W_OK)):
                 raise PermissionError(errno.EACCES, "it is read-only", os.fspath(path))
         _replace(target, content, status)
