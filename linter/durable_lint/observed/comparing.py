@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from durable_lint.linter import absolute
-from durable_lint.observed.source import Span, Sources, span_of
+from durable_lint.observed.source import Sources, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
     from durable_lint.linter import Linter
@@ -125,19 +125,6 @@ def protected_by(tree: ast.Module, row: int) -> Span | None:
             if mine and (found is None or span.start >= found.start):
                 found = span
     return found
-
-
-def header_rows(place: Place) -> Iterator[int]:
-    """Yield the rows of the header of the statement at a place, on which a suppression counts as well."""
-    tree = Sources().tree(str(place.path))
-    for node in ast.walk(tree) if tree is not None else ():
-        match node:
-            case ast.With() | ast.AsyncWith() if any(item.context_expr.lineno == place.row for item in node.items):
-                yield node.lineno
-                yield max(item.context_expr.end_lineno or node.lineno for item in node.items)
-            case ast.Try() | ast.TryStar() if node.finalbody and node.lineno < place.row <= node.finalbody[0].lineno:
-                if not any(span_of(one).row <= place.row <= span_of(one).end_row for one in node.body):
-                    yield node.lineno
 
 
 def _span(place: Place) -> Span:

@@ -57,8 +57,8 @@ def faults(suspension: Suspension, counts: Callable[[Path, str], bool]) -> Itera
             yield Fault(part.rule, part.place, part, suspension)
 
 
-def finding(group: list[Fault], counts: Callable[[Path, str], bool], rows: Iterable[int]) -> Finding:
-    """Return one finding for faults of one rule at one place. `rows` are those on which a suppression counts."""
+def finding(group: list[Fault], counts: Callable[[Path, str], bool]) -> Finding:
+    """Return one finding for faults of one rule at one place."""
     code, place, part, suspension = group[0]
     effects = _distinct(
         effect
@@ -81,7 +81,7 @@ def finding(group: list[Fault], counts: Callable[[Path, str], bool], rows: Itera
         message=_message(code, part, suspension, effects, len(calls)),
         help=_help(code, effects),
         related=tuple(related),
-        noqa_rows=frozenset((place.row, *rows)),
+        noqa_rows=frozenset((place.row, *part.header)),
     )
 
 

@@ -68,7 +68,7 @@ class Region:
     place: Place
     code: CodeType
     clause: Clause | None = None
-    item: ast.withitem | None = None
+    statement: ast.With | ast.AsyncWith | None = None
     sites: list[Site] = field(default_factory=list)
     calls: list[DurableCall] = field(default_factory=list)
     acted: bool = False
@@ -341,7 +341,7 @@ class Following:
         assert instruction.item is not None
         statement, item = instruction.item
         place = _place(level.code, span_of(item.context_expr), level.function)
-        region = Region(Kind.EXIT, place, level.code, None, item)
+        region = Region(Kind.EXIT, place, level.code, None, statement)
         self._region = region
         self.record.regions.append(region)
         self._row = 0

@@ -59,7 +59,7 @@ class Judge:
     def _part(self, region: Region) -> Part:
         found = tuple(self._effects(region))
         rule, lost_rule = _rules(region, found)
-        return Part(region.kind, region.place, rule, found, region.lost, lost_rule)
+        return Part(region.kind, region.place, rule, found, region.lost, lost_rule, _header(region))
 
     def _effects(self, region: Region) -> Iterator[Effect]:
         settings = self._settings(region.place.path)
@@ -223,6 +223,15 @@ class _Module:
                 if effect is not None:
                     return effect, True
         return None, judged
+
+
+def _header(region: Region) -> frozenset[int]:
+    if region.clause is not None:
+        return frozenset({region.clause.statement.lineno} if region.clause.handler is None else ())
+    if region.statement is None:
+        return frozenset()
+    last = max(item.context_expr.end_lineno or 0 for item in region.statement.items)
+    return frozenset((region.statement.lineno, last))
 
 
 def _by_name(site: Site, strict: bool) -> str | None:

@@ -99,6 +99,8 @@ class Part:
     effects: tuple[Effect, ...] = ()
     lost: Place | None = None
     lost_rule: str = ""
+    header: frozenset[int] = frozenset()
+    """The rows of the header of its statement, on which a comment that suppresses counts as well."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,16 @@ import types
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _CALLS = frozenset({"CALL", "CALL_FUNCTION_EX", "CALL_KW"})
 _EXIT = "WITH_EXCEPT_START"
+
+
+_Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 class Span(NamedTuple):
@@ -196,6 +199,7 @@ class Sources:
     """The sources of the functions that were asked for, by code object."""
 
     _trees: dict[str, ast.Module | None] = field(default_factory=dict)
+    _index: dict[str, dict[tuple[str, int], list[_Function]]] = field(default_factory=dict)
     _functions: dict[types.CodeType, FunctionSource | None] = field(default_factory=dict)
 
     def of(self, code: types.CodeType) -> FunctionSource | None:
@@ -208,27 +212,36 @@ class Sources:
         tree = self.tree(code.co_filename)
         if tree is None:
             return None
-        for node in ast.walk(tree):
-            match node:
-                case ast.FunctionDef() | ast.AsyncFunctionDef() if node.name == code.co_name:
-                    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-                    if first == code.co_firstlineno:
-                        return FunctionSource(code, node.body, code.co_qualname)
-                case ast.Lambda() if code.co_name == "<lambda>" and node.lineno == code.co_firstlineno:
-                    spans = [Span(*place) for place in _places(code)]
-                    if all(span_of(node).contains(span) for span in spans[-1:]):
-                        body: list[ast.stmt] = [ast.copy_location(ast.Expr(node.body), node.body)]
-                        return FunctionSource(code, body, code.co_qualname)
         if code.co_name == "<module>":
             return FunctionSource(code, tree.body, code.co_name)
+        for node in self._index[code.co_filename].get((code.co_name, code.co_firstlineno), ()):
+            if not isinstance(node, ast.Lambda):
+                return FunctionSource(code, node.body, code.co_qualname)
+            last = [Span(*place) for place in _places(code)][-1:]
+            if all(span_of(node).contains(span) for span in last):
+                body: list[ast.stmt] = [ast.copy_location(ast.Expr(node.body), node.body)]
+                return FunctionSource(code, body, code.co_qualname)
         return None
 
     def tree(self, filename: str) -> ast.Module | None:
         """Return the tree of a file, from what `linecache` has, None where there is none."""
         if filename not in self._trees:
             text = "".join(linecache.getlines(filename))
-            self._trees[filename] = _parsed(text) if text else None
+            tree = self._trees[filename] = _parsed(text) if text else None
+            self._index[filename] = {} if tree is None else _by_first_line(tree)
         return self._trees[filename]
+
+
+def _by_first_line(tree: ast.Module) -> dict[tuple[str, int], list[_Function]]:
+    """Return the functions of a module by the name and the first line that their code objects have."""
+    found: dict[tuple[str, int], list[_Function]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Lambda):
+            found.setdefault(("<lambda>", node.lineno), []).append(node)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            found.setdefault((node.name, first), []).append(node)
+    return found
 
 
 def _parsed(text: str) -> ast.Module | None:

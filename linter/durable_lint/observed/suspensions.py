@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from durable_lint.config.load import ConfigError, Resolver
+from durable_lint.config.selectors import rules
 from durable_lint.linter import Linter, absolute
 from durable_lint.observed.findings import Fault, faults, finding
 from durable_lint.observed.judging import Judge
 from durable_lint.observed.territory import Territory
 from durable_lint.observed.watcher import WATCHER
+from durable_lint.source.suppressions import Suppressions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -46,6 +48,7 @@ class Suspensions:
         self.territory = Territory(Path(path) for path in src)
         self._linter = Linter(settings or Resolver())
         self._judge = Judge(self._linter)
+        self._comments: dict[Path, Suppressions | None] = {}
         self._ignored = list(ignore)
         self._records: list[Record] = []
         self._seen: list[Suspension] = []
@@ -87,7 +90,7 @@ class Suspensions:
         for suspension in self.seen:
             for fault in faults(suspension, self._counts):
                 groups.setdefault((fault.code, fault.place.start, absolute(fault.place.path)), []).append(fault)
-        found = [finding(group, self._counts, self._rows(group[0])) for group in groups.values()]
+        found = [finding(group, self._counts) for group in groups.values()]
         return tuple(sorted(filter(self._reported, found), key=lambda one: one.sort_key))
 
     def report(self) -> str:
@@ -123,24 +126,19 @@ class Suspensions:
     def _counts(self, path: Path, function: str) -> bool:
         return not is_ignored(path, function, self._ignored)
 
-    def _rows(self, fault: Fault) -> Iterator[int]:
-        from durable_lint.observed.comparing import header_rows
-
-        return header_rows(fault.place)
-
     def _reported(self, one: Finding) -> bool:
-        from durable_lint.config.selectors import rules
-        from durable_lint.source.suppressions import Suppressions
-
         try:
             settings = self._linter.settings_for(one.path)
         except ConfigError:  # the linter's to report
             return True
         if not settings.reports(one.code, one.path):
             return False
-        source = self._linter.source(one.path)
-        names = {rule.name: code for code, rule in rules().items()}
-        return source is None or not Suppressions(source, names).covering(one)
+        if one.path not in self._comments:
+            source = self._linter.source(one.path)
+            names = {rule.name: code for code, rule in rules().items()}
+            self._comments[one.path] = None if source is None else Suppressions(source, names)
+        comments = self._comments[one.path]
+        return comments is None or not comments.covering(one)
 
 
 def is_ignored(path: Path, function: str, patterns: Iterable[str]) -> bool:
