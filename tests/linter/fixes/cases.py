@@ -91,11 +91,13 @@ CASES = [
     case(
         "callback_made_before_the_block",
         """
-        callback = context.create_callback(name="answer")
+        callback = context.create_callback(name="answer") if "ask" in event else None
         try:
-            if event["pause"]:
-                context.wait(Duration.from_seconds(1), name="pause")
-            return callback.callback_id is not None
+            if callback is not None:
+                return callback.result()
+            PAUSE
+            FAIL
+            return "not asked"
         finally:
             note(NAME, "end")
         """,
@@ -850,7 +852,7 @@ CASES = [
             FAIL
         except ValueError:
             text = f"""
-        {event}
+        {event["fail"]}
         """
         finally:
             note(NAME, """end
