@@ -110,13 +110,17 @@ class Cleanup:
             bool(step.record.durable) or suspensions.record(step.record) for step in steps(frame, [fact])
         )
 
-    def take_apart(self, pieces: list[Piece], *, keep_trailing: bool = True) -> Parts:
+    def take_apart(
+        self, pieces: list[Piece], *, keep_leading: bool = True, keep_trailing: bool = True
+    ) -> Parts:
         """Divide a cleanup. Raises `Refused` when its statements cannot be told apart or moved."""
         self._check_exits([piece.node for piece in pieces])
         acting = [index for index, piece in enumerate(pieces) if piece.acts]
         if not acting:
             raise Refused("all that the cleanup does belongs to this process")
         first, last = acting[0], acting[-1]
+        if not keep_leading:
+            first = 0
         if not keep_trailing:
             last = len(pieces) - 1
         middle = pieces[first : last + 1]

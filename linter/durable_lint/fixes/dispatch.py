@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from durable_lint.facts import model as m
-from durable_lint.fixes import handlers, managers, scope, stacks
+from durable_lint.fixes import handlers, managers, repeated, scope, stacks
 from durable_lint.fixes.place import Place
 from durable_lint.fixes.tree import Block, Refused, SourceTree
 from durable_lint.project.values import Manager
@@ -39,6 +39,7 @@ class Proposer:
             "LDC202": self._catches,
             "LDC203": self._control_flow,
             "LDC204": self._undoes,
+            "LDC205": self._repeats,
         }
 
     def fix(self, finding: Finding) -> Fix | None:
@@ -128,6 +129,11 @@ class Proposer:
                 return handlers.narrow(place, handler, frame)
             except Refused:
                 raise refused from None
+
+
+    def _repeats(self, finding: Finding) -> Fix:
+        (statement, handler, found), _ = _pair(finding, m.Try, m.Handler)
+        return repeated.rewrite(self.place(statement), handler, found, self.is_first_party)
 
 
 def _subject(finding: Finding) -> tuple[object, Frame]:
