@@ -103,7 +103,9 @@ class Command:
             self._tell_rules()
             return
         config = None if options.config is None else Path(options.config)
-        resolver = Resolver(command_line.overrides(options), config=config, isolated=options.isolated)
+        resolver = Resolver(
+            command_line.overrides(options), config=config, isolated=options.isolated, asked=self._paths
+        )
         if options.show_settings:
             self._show_settings(resolver)
         elif options.show_files:
@@ -128,7 +130,7 @@ class Command:
         put(about.explanation_json(rule) if self._wants_json else about.explanation(rule, style))
 
     def _show_settings(self, resolver: Resolver) -> None:
-        from durable_lint.linter import absolute
+        from durable_lint.config.load import absolute
         from durable_lint.report import about
 
         path = absolute(self._paths[0])
@@ -214,7 +216,7 @@ class Command:
             return None
 
     def _inputs(self, linter: Linter) -> Iterator[Input | Failure]:
-        from durable_lint.linter import absolute
+        from durable_lint.config.load import absolute
         from durable_lint.report.run import Failure
         from durable_lint.running import Input
 
@@ -272,7 +274,7 @@ class Command:
     def _print_rewritten(self, rewrites: Rewrites, run: Run) -> None:
         """Print standard input's new content, and the findings that are left on standard error."""
         from durable_lint import report
-        from durable_lint.linter import absolute
+        from durable_lint.config.load import absolute
         from durable_lint.report.style import style_for
 
         path = absolute(self._paths[0])
@@ -287,12 +289,11 @@ class Command:
 
     def _unsafe(self, linter: Linter) -> bool:
         from durable_lint.config.load import ConfigError
-        from durable_lint.linter import absolute
 
         if self.options.unsafe_fixes is not None:
             return bool(self.options.unsafe_fixes)
         try:
-            return linter.settings_for(absolute(self._paths[0])).unsafe_fixes
+            return linter.settings_at(self._paths[0]).unsafe_fixes
         except ConfigError:
             return False
 

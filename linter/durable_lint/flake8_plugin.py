@@ -100,7 +100,8 @@ class Plugin:
 
     def run(self) -> Iterator[tuple[int, int, str, type[Plugin]]]:
         """Yield row, column (from 0, as flake8 wants it), text and type of each finding."""
-        from durable_lint.linter import absolute, encoded
+        from durable_lint.config.load import absolute
+        from durable_lint.linter import encoded
 
         if self._linter is None:
             return

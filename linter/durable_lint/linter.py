@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from durable_lint.config.load import ConfigError, Resolver
+from durable_lint.config.load import ConfigError, Resolver, absolute
 from durable_lint.source.text import (
     SourceError,
     SourceSyntaxError,
@@ -69,11 +69,12 @@ class Linter:
 
     def settings_for(self, path: Path) -> Settings:
         """Return the settings for a file (an absolute path). Raises `ConfigError`."""
-        return (
-            self._settings.for_directory(path.parent)
-            if isinstance(self._settings, Resolver)
-            else self._settings
-        )
+        found = self._settings
+        return found.for_directory(path.parent) if isinstance(found, Resolver) else found
+
+    def settings_at(self, path: Path) -> Settings:
+        """Return the settings for a path that may be a directory. Raises `ConfigError`."""
+        return self._settings.for_path(path) if isinstance(self._settings, Resolver) else self._settings
 
     def lint(
         self, path: Path, raw: bytes | None = None, tree: ast.Module | None = None, *, stored: bool = False
@@ -116,14 +117,21 @@ class Linter:
             return FileResult(path, notes=(note,), skipped=True)
         source = SourceText.from_bytes(path, raw)
         try:
-            tree = parse(source) if tree is None or not raw.isascii() else tree
+            tree = parse(source) if tree is None else tree
             found = analysis.findings(source, tree, every_rule=unused)
         except SourceSyntaxError as error:
-            found = [syntax_error(path, error)]
-        return self._judged(source, found, settings, analysis)
+            # What the rest of the file holds is not known, so no suppression in it is known to be idle.
+            found, unused = [syntax_error(path, error)], False
+        return self._judged(source, found, settings, analysis, unused=unused)
 
     def _judged(
-        self, source: SourceText, found: list[Finding], settings: Settings, analysis: Analysis
+        self,
+        source: SourceText,
+        found: list[Finding],
+        settings: Settings,
+        analysis: Analysis,
+        *,
+        unused: bool,
     ) -> FileResult:
         from durable_lint.source.suppressions import Suppressions
 
@@ -136,7 +144,7 @@ class Linter:
             if not settings.reports(finding.code, path):
                 continue
             (suppressed if covering else kept).append(finding)
-        if settings.reports(UNUSED_SUPPRESSION, path):
+        if unused and settings.reports(UNUSED_SUPPRESSION, path):
             from durable_lint.adoption.unused import unused_suppressions
 
             kept.extend(unused_suppressions(source, suppressions, found))
@@ -215,9 +223,7 @@ class Linter:
         for given in paths:
             top = absolute(given)
             try:
-                settings = (
-                    self._settings.for_path(top) if isinstance(self._settings, Resolver) else self._settings
-                )
+                settings = self.settings_at(top)
             except ConfigError as error:
                 yield from (_failure(None, message) for message in error.messages)
                 continue
@@ -285,11 +291,6 @@ def encoded(text: str) -> bytes:
         return text.encode(encoding)
     except (SourceError, UnicodeEncodeError):
         return text.encode("utf-8", "replace")
-
-
-def absolute(path: Path) -> Path:
-    """Return an absolute path without `..`, symlinks left as they are."""
-    return path if path.is_absolute() and ".." not in path.parts else Path(os.path.abspath(path))  # noqa: PTH100
 
 
 def _allowed(finding: Finding, settings: Settings) -> Finding:

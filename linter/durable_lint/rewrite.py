@@ -94,8 +94,8 @@ class Rewriter:
     def _batch(self, findings: Iterable[Finding]) -> Iterator[Finding]:
         """Yield findings whose fixes can be applied together.
 
-        No edit of one touches an edit of another, and no two are in the same function or class of a module, so
-        that each sees the names that the others have chosen. What is outside comes before what is inside.
+        No edit of one touches an edit of another, and no two are in the same function or class of a module,
+        so that each sees the names that the others have chosen. What is outside comes before what is inside.
         """
         taken: list[tuple[Path, Edit]] = []
         used: set[tuple[Path, int]] = set()
@@ -145,7 +145,7 @@ class Rewriter:
     def _attempt(
         self, path: Path, before: FileResult, batch: Sequence[Finding]
     ) -> tuple[FileResult, dict[Path, bytes]] | str:
-        """Return what the file comes to with these fixes and the changed bytes; why not, if that is no good."""
+        """Return what the file comes to with these fixes and the changed bytes, or why that is no good."""
         old: dict[Path, bytes] = {}
         try:
             changed = self._applied(batch, old)

@@ -26,8 +26,8 @@ except ImportError as error:
         f"durable-lint-server: needs the extra `lsp` (pip install 'durable-lint[lsp]'): {error}"
     ) from None
 
-from durable_lint.config.load import OWN_FILE, PYPROJECT, ConfigError, Resolver
-from durable_lint.linter import Linter, absolute, encoded
+from durable_lint.config.load import OWN_FILE, PYPROJECT, ConfigError, Resolver, absolute
+from durable_lint.linter import Linter, encoded
 from durable_lint.report.explain import page
 from durable_lint.report.style import rule_url
 from durable_lint.rewrite import Rewriter
@@ -149,7 +149,7 @@ class Server(LanguageServer):
         return lsp.Position(place.row - 1, units)
 
     def actions(self, params: lsp.CodeActionParams) -> Iterator[lsp.CodeAction]:
-        """Yield what can be done about the findings at a place: fix one, fix a rule's in this file, suppress."""
+        """Yield what can be done about the findings at a place: fix one, fix all of a rule, suppress."""
         document = self.open.get(params.text_document.uri)
         if document is None:
             return

@@ -17,7 +17,7 @@ from durable_lint.config.paths import shown
 from durable_lint.config.settings import FIX_FORMS, OUTPUT_FORMATS, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 OWN_FILE = "durable-lint.toml"
 PYPROJECT = "pyproject.toml"
@@ -40,9 +40,9 @@ class ConfigError(Exception):
 class Resolver:
     """Answers which settings hold for a file. It has state only to read each configuration file once.
 
-    `overrides` are values from the command line, by key; they stand over every file. With `config`, that file
-    holds for everything and the current directory is the root; with `isolated`, no configuration file is
-    read.
+    `overrides` are values from the command line, by key; they stand over every file. `asked` are the paths of
+    a run. With `config`, that file holds for everything and the current directory is the root; with
+    `isolated`, no configuration file is read.
     """
 
     def __init__(
@@ -51,9 +51,11 @@ class Resolver:
         *,
         config: Path | None = None,
         isolated: bool = False,
+        asked: Iterable[Path] = (),
     ) -> None:
         self._overrides = read_values(dict(overrides or {}), COMMAND_LINE, Path.cwd(), where=COMMAND_LINE)
         self._isolated = isolated
+        self._asked = tuple(absolute(path) for path in asked)
         self._by_directory: dict[Path, Settings | ConfigError] = {}
         self._by_file: dict[Path, Settings | ConfigError] = {}
         self._file_in: dict[Path, Path | None] = {}
@@ -66,13 +68,11 @@ class Resolver:
 
     def for_path(self, path: Path) -> Settings:
         """Return the settings for a file or a directory. Raises `ConfigError`, each time the same one."""
-        absolute = Path(os.path.abspath(path))  # noqa: PTH100 - `resolve` would leave the project through a symlink
-        return self.for_directory(absolute if absolute.is_dir() else absolute.parent)
+        path = absolute(path)
+        return self.for_directory(path if path.is_dir() else path.parent)
 
     def for_directory(self, directory: Path) -> Settings:
         """Return the settings that hold in an absolute directory. Raises `ConfigError`."""
-        if self._base is not None:
-            return self._base
         found = self._by_directory.get(directory)
         if found is None:
             found = self._by_directory[directory] = self._find(directory)
@@ -94,10 +94,13 @@ class Resolver:
         self._read.clear()
 
     def _find(self, directory: Path) -> Settings | ConfigError:
+        if self._base is not None:
+            inside = directory.is_relative_to(self._base.root)
+            return self._base if inside else replace(self._base, root=project_root(directory, self._asked))
         try:
             file = None if self._isolated else self._nearest_file(directory)
             if file is None:
-                return self._with_overrides(Settings(root=project_root(directory)))
+                return self._with_overrides(Settings(root=project_root(directory, self._asked)))
         except ConfigError as error:
             return error
         if file not in self._by_file:
@@ -136,13 +139,25 @@ def config_file_in(directory: Path) -> Path | None:
     return pyproject
 
 
-def project_root(directory: Path) -> Path:
-    """Return the nearest directory that looks like a project, else the current one if it holds the files."""
+def project_root(directory: Path, asked: Iterable[Path] = ()) -> Path:
+    """Return the root of the project that a directory belongs to: the nearest one with a project file.
+
+    Without any, what a run was `asked` for is a project (the outermost such directory), else the directory.
+    Either way a package is never split from the directory it is imported from.
+    """
     for candidate in (directory, *directory.parents):
         if any((candidate / mark).exists() for mark in PROJECT_MARKS):
             return candidate
-    here = Path.cwd()
-    return here if directory.is_relative_to(here) else directory
+    above = [path for path in asked if directory.is_relative_to(path) and path.is_dir()]
+    root = min(above, key=lambda path: len(path.parts), default=directory)
+    while (root / "__init__.py").exists() and root.parent != root:
+        root = root.parent
+    return root
+
+
+def absolute(path: Path) -> Path:
+    """Return an absolute path without `..`, symlinks left as they are."""
+    return path if path.is_absolute() and ".." not in path.parts else Path(os.path.abspath(path))  # noqa: PTH100
 
 
 def load_file(file: Path, *, root: Path, read: set[Path] | None = None) -> Settings:

@@ -181,6 +181,14 @@ def test_a_file_level_suppression_and_an_unknown_code_are_judged_too(capsys: Cap
     assert len(unused(capsys, text)) == 1
 
 
+def test_nothing_is_called_unused_in_a_file_that_could_not_be_judged(capsys: Capture) -> None:
+    text = "import aws_durable_execution_sdk_python\nx = 1  # noqa: LDC101\nwith x(:\n"
+    write("review.py", text)
+    outcome = run(capsys, "--select", "ALL", "--fix", "-q")
+    assert [line.split()[1] for line in outcome.out.splitlines()] == ["LDC900"]
+    assert Path("review.py").read_text() == text
+
+
 def test_a_suppression_is_used_whatever_rules_are_selected(capsys: Capture) -> None:
     assert unused(capsys, with_comment("# noqa: LDC101"), "--ignore", "LDC1") == []
 

@@ -35,6 +35,23 @@ def test_without_a_file_the_default_rules_run_and_the_project_file_marks_the_roo
     assert not settings.is_enabled("LDC901")
 
 
+def test_without_a_project_file_what_was_asked_for_is_the_project_and_packages_stay_whole() -> None:
+    for name in (
+        "work/app/main.py",
+        "work/app/flows/review.py",
+        "work/pkg/__init__.py",
+        "work/pkg/sub/__init__.py",
+    ):
+        write(name, "")
+    asked = Resolver(asked=[Path("work/app"), Path("work/app/flows"), Path("work/pkg/sub/a.py")])
+    assert asked.for_path(Path("work/app/flows/review.py")).root == Path("work/app").absolute()
+    assert asked.for_path(Path("work/pkg/sub/a.py")).root == Path("work").absolute()
+    assert Resolver().for_path(Path("work/app/flows/review.py")).root == Path("work/app/flows").absolute()
+    outside = Resolver(config=write("work/ci/lint.toml", "strict = true\n"), asked=[Path("/nowhere")])
+    elsewhere = outside.for_path(Path("/nowhere/at/all/a.py"))
+    assert (elsewhere.strict, elsewhere.root) == (True, Path("/nowhere/at/all"))
+
+
 def test_the_nearest_file_wins_and_nothing_of_the_farther_one_is_taken() -> None:
     write("pyproject.toml", '[tool.durable-lint]\nselect = ["LDC1"]\nstrict = true\n')
     write("inner/pyproject.toml", '[tool.durable-lint]\nignore = ["LDC101"]\n')
