@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from durable_lint.facts import model as m
-from durable_lint.fixes import handlers, managers, repeated, scope, stacks
+from durable_lint.fixes import handlers, managers, plugins, repeated, scope, stacks
 from durable_lint.fixes.place import Place
 from durable_lint.fixes.tree import Block, Refused, SourceTree
 from durable_lint.project.values import Manager
@@ -39,6 +39,10 @@ class Proposer:
             "LDC202": self._catches,
             "LDC203": self._control_flow,
             "LDC204": self._undoes,
+            "LDC301": self._binds,
+            "LDC302": self._completes,
+            "LDC303": self._releases_first,
+            "LDC304": self._releases_at_end,
             "LDC205": self._repeats,
         }
 
@@ -134,6 +138,28 @@ class Proposer:
     def _repeats(self, finding: Finding) -> Fix:
         (statement, handler, found), _ = _pair(finding, m.Try, m.Handler)
         return repeated.rewrite(self.place(statement), handler, found, self.is_first_party)
+
+
+    def _plugin(self, finding: Finding) -> tuple[plugins.Rewrite, tuple[Any, ...]]:
+        subject: Any = _subject(finding)[0]  # a plugin, and what its rule adds
+        tree = self.tree(self.view.module)
+        return plugins.Rewrite(self.view, tree, subject[0], self.is_first_party), subject[1:]
+
+    def _binds(self, finding: Finding) -> Fix:
+        rewrite, (acquire,) = self._plugin(finding)
+        return rewrite.bind(acquire)
+
+    def _completes(self, finding: Finding) -> Fix:
+        rewrite, _ = self._plugin(finding)
+        return rewrite.complete()
+
+    def _releases_first(self, finding: Finding) -> Fix:
+        rewrite, (acquire, hook, statement) = self._plugin(finding)
+        return rewrite.move_up(hook, acquire, statement)
+
+    def _releases_at_end(self, finding: Finding) -> Fix:
+        rewrite, (acquire, hook) = self._plugin(finding)
+        return rewrite.move_to_end(hook, acquire)
 
 
 def _subject(finding: Finding) -> tuple[object, Frame]:

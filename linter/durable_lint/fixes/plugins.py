@@ -9,7 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from durable_lint.facts import model as m
-from durable_lint.fixes import imports
+from durable_lint.fixes import imports, names
 from durable_lint.fixes.tree import Change, Refused
 from durable_lint.project.values import ClassValue, External
 from durable_lint.rules.finding import Applicability, Fix
@@ -40,9 +40,34 @@ class Rewrite:
         self.plugin = plugin
         self.is_first_party = is_first_party
         self.change = Change(tree)
+        self._runtime_names: dict[str, ast.AST] = {}
 
     def _fix(self, message: str) -> Fix:
+        self._import_from_runtime()
         return Fix(Applicability.UNSAFE, message, self.change.edits(None))
+
+    def _from_runtime(self, name: str, around: ast.AST) -> str:
+        """Return how to name something of `durable_runtime.plugin`; what is not imported yet is, in one
+        line.
+        """
+        known = imports.imported_as(self.tree, _RUNTIME, name, around)
+        if known is not None:
+            return known
+        if name in names.mentioned(self.tree.tree):
+            raise Refused(f"`{name}` means something else here")
+        self._runtime_names[name] = around
+        return name
+
+    def _import_from_runtime(self) -> None:
+        wanted = sorted(self._runtime_names, key=lambda name: (not name[:1].isupper(), name))
+        if not wanted:
+            return
+        first = wanted[0]
+        before = len(self.change.parts)
+        imports.need(self.change, _RUNTIME, first, self._runtime_names[first], self.is_first_party)
+        for index in range(before, len(self.change.parts)):
+            start, end, text = self.change.parts[index]
+            self.change.parts[index] = (start, end, text.replace(first, ", ".join(wanted), 1))
 
     # ------------------------------------------------ LDC301: attach by `bind`
 
@@ -203,10 +228,28 @@ class Rewrite:
         self.change.replace(start, start + len(hook), sdk.END)
         annotation = function.args.args[1].annotation
         if annotation is not None:
-            name = imports.need(self.change, _SDK, _INFO[sdk.END], function, self.is_first_party)
-            self.change.replace(self.tree.start(annotation), self.tree.end(annotation), name)
-            if isinstance(annotation, ast.Name):
-                imports.drop_unused(self.change, {annotation.id: 1})
+            self.change.replace(
+                self.tree.start(annotation), self.tree.end(annotation), self._end_info(function, annotation)
+            )
+
+    def _end_info(self, function: ast.FunctionDef, instead_of: ast.expr) -> str:
+        """Return how to name the end hook's info: in an import, it takes the place of what nobody else
+        reads.
+        """
+        name = _INFO[sdk.END]
+        known = imports.imported_as(self.tree, _SDK, name, function)
+        if known is not None:
+            if isinstance(instead_of, ast.Name):
+                imports.drop_unused(self.change, {instead_of.id: 1})
+            return known
+        for statement in self.tree.tree.body:
+            if isinstance(statement, ast.ImportFrom) and statement.module == _SDK:
+                for alias in statement.names:
+                    unread = isinstance(instead_of, ast.Name) and imports._uses(self.tree, alias.name) == 1
+                    if unread and alias.asname is None and self.tree.slice(instead_of) == alias.name:
+                        self.change.replace(self.tree.start(alias), self.tree.end(alias), name)
+                        return name
+        return imports.need(self.change, _SDK, name, function, self.is_first_party)
 
     # ------------------------------------------------ the parts of a release
 
@@ -352,8 +395,12 @@ class Rewrite:
         receiver = like.args.args[0].arg
         annotated = ""
         if like.args.args[1].annotation is not None:
-            module = _RUNTIME if name == sdk.COMPLETE else _SDK
-            annotated = ": " + imports.need(self.change, module, _INFO[name], like, self.is_first_party)
+            known = (
+                self._from_runtime(_INFO[name], like)
+                if name == sdk.COMPLETE
+                else imports.need(self.change, _SDK, _INFO[name], like, self.is_first_party)
+            )
+            annotated = f": {known}"
         returns = " -> None" if like.returns is not None else ""
         text = f"{newline}{outer}def {name}({receiver}, {info}{annotated}){returns}:{newline}"
         at = self._row_end(after)
@@ -388,7 +435,7 @@ class Rewrite:
         definition = self._class(owner)
         if any("INCOMPLETE" in self.tree.slice(one) for one in definition.body if _is_end_hook(one)):
             raise Refused("its end hook deals with INCOMPLETE, which a `CompletionPlugin` is not told there")
-        name = imports.need(self.change, _RUNTIME, "CompletionPlugin", definition, self.is_first_party)
+        name = self._from_runtime("CompletionPlugin", definition)
         self.change.insert(self.tree.start(definition.bases[0]), f"{name}, ")
 
     def _install(self, owner: ClassValue) -> None:
@@ -401,7 +448,7 @@ class Rewrite:
             return
         if definition not in self.tree.tree.body:
             raise Refused("where `install()` should be called is not known")
-        name = imports.need(self.change, _RUNTIME, "install", definition, self.is_first_party)
+        name = self._from_runtime("install", definition)
         first = min([definition.lineno, *(one.lineno for one in definition.decorator_list)])
         newline = self.tree.source.newline
         self.change.insert(self.tree.row_start(first), f"{name}(){newline}{newline}{newline}")

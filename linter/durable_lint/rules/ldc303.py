@@ -56,7 +56,7 @@ def check(view: ModuleView) -> Iterator[Finding]:
                     f"{how} `{release.label}` (line {release.fact.at.row}) when {when}:"
                     f" `{acquire.label}` (line {acquire.fact.at.row}) stays attached",
                     help="release first, whatever the outcome is",
-                    subject=(plugin, acquire, release, culprit.statement),
+                    subject=(plugin, acquire, culprit.hook, culprit.statement),
                 )
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from durable_lint.rules import RULES
-from durable_lint.rules.plugins import at_place, plugins_of, released_in
+from durable_lint.rules.plugins import Report, at_place, plugins_of, released_in
 from durable_lint.sdk import plugins as sdk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from durable_lint.rules.finding import Finding
-    from durable_lint.rules.plugins import Action, Plugin
+    from durable_lint.rules.plugins import Plugin
     from durable_lint.rules.view import ModuleView
 
 _RULE = RULES["LDC304"]
@@ -23,7 +23,7 @@ def check(view: ModuleView) -> Iterator[Finding]:
     yield from at_place(_RULE, (found for plugin in plugins_of(view) for found in _judge(plugin)))
 
 
-def _judge(plugin: Plugin) -> Iterator[tuple[Plugin, Action, str, str]]:
+def _judge(plugin: Plugin) -> Iterator[Report]:
     for acquire in plugin.acquires():
         hooks = released_in(plugin, acquire)
         if not acquire.thread_bound or not hooks or hooks & {sdk.END, sdk.COMPLETE}:
@@ -37,4 +37,4 @@ def _judge(plugin: Plugin) -> Iterator[tuple[Plugin, Action, str, str]]:
                 advice = (
                     "release it in `on_user_function_end` for every outcome, or use `CompletionPlugin.bind`"
                 )
-                yield plugin, release, message, advice
+                yield Report(plugin, release, message, advice, (acquire, hook))

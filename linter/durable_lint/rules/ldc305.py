@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from durable_lint.facts import model as m
 from durable_lint.rules import RULES
-from durable_lint.rules.plugins import Known, at_place, ends_span, plugins_of, releases
+from durable_lint.rules.plugins import Known, Report, at_place, ends_span, plugins_of, releases
 from durable_lint.sdk import plugins as sdk
 
 if TYPE_CHECKING:
@@ -27,22 +27,19 @@ def check(view: ModuleView) -> Iterator[Finding]:
     yield from at_place(_RULE, (found for plugin in plugins_of(view) for found in _judge(plugin)))
 
 
-def _judge(plugin: Plugin) -> Iterator[tuple[Plugin, Action, str, str]]:
+def _judge(plugin: Plugin) -> Iterator[Report]:
     outcome = sdk.incomplete_outcome(plugin.view.sdk_version)
     end = plugin.hooks.get(sdk.END)
     if end is not None and outcome is not None and not end.is_two_valued:
         for action in _wrong(plugin, plugin.reached(sdk.END, Known(outcome))):
             message = f"{_what(action)}, but `on_user_function_end` is also called with {outcome}"
-            yield (
-                plugin,
-                action,
-                message,
-                "do it for SUCCEEDED and FAILED only: the function may still resume",
-            )
+            advice = "do it for SUCCEEDED and FAILED only: the function may still resume"
+            yield Report(plugin, action, message, advice)
     if plugin.is_completion:
         for action in _wrong(plugin, plugin.actions(sdk.COMPLETE)):
             message = f"{_what(action)}, but the function has not ended"
-            yield plugin, action, message, "do it in `on_user_function_end`: the function may still resume"
+            advice = "do it in `on_user_function_end`: the function may still resume"
+            yield Report(plugin, action, message, advice)
 
 
 def _wrong(plugin: Plugin, actions: list[Action]) -> list[Action]:

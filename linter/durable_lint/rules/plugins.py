@@ -510,6 +510,16 @@ def _alike(action: Action, acquire: Action) -> bool:
     return both in ({sdk.MANAGER, sdk.STACK}, {sdk.MANAGER, sdk.LOCK})
 
 
+class Report(NamedTuple):
+    """What a rule says of an action, and what a fix needs to know besides the plugin."""
+
+    plugin: Plugin
+    action: Action
+    message: str
+    advice: str
+    subject: tuple[object, ...] = ()
+
+
 def released_in(plugin: Plugin, acquire: Action) -> set[str]:
     """Return the hooks that let go of what `acquire` attached.
 
@@ -534,18 +544,23 @@ def header_of(plugin: Plugin, hook: Hook) -> m.At:
     return m.At(at.row, at.column, at.row, at.column + len(f"class {plugin.name}"))
 
 
-def at_place(rule: Rule, found: Iterable[tuple[Plugin, Action, str, str]]) -> Iterator[Finding]:
+def at_place(rule: Rule, found: Iterable[Report]) -> Iterator[Finding]:
     """Yield a finding for each action, with its message and advice, at its place in the module; each place
     once.
     """
     seen: set[m.At] = set()
-    for plugin, action, message, advice in found:
-        place = plugin.place_of(action)
+    for report in found:
+        place = report.plugin.place_of(report.action)
         if place is None or place[0] in seen:
             continue
         seen.add(place[0])
-        yield plugin.view.finding(
-            rule, place[0], message, help=advice, rows=place[1], subject=(plugin, action)
+        yield report.plugin.view.finding(
+            rule,
+            place[0],
+            report.message,
+            help=report.advice,
+            rows=place[1],
+            subject=(report.plugin, *report.subject),
         )
 
 
