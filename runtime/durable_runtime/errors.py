@@ -7,6 +7,7 @@ service refuses an error object over 32,768 bytes of escaped JSON. So what a sco
 
 from __future__ import annotations
 
+import itertools
 import json
 import traceback
 from dataclasses import dataclass, replace
@@ -31,6 +32,8 @@ ERROR_OBJECT_LIMIT = 32_768
 """Bytes of escaped JSON that the service takes for an error object."""
 
 _MARK = "terminalScope"
+_ATTACHED_AT = "_terminal_failures_attached_at"
+_moments = itertools.count()
 _FRAMES = 20
 _PACKAGE = __file__.removesuffix("errors.py")
 _SERDES_ERROR = f"{SerDesError.__module__}.{SerDesError.__qualname__}"
@@ -309,11 +312,27 @@ def cleanup_failure(scope: str, failures: tuple[TerminalFailure, ...]) -> ErrorF
     ).fitted()
 
 
+def moment() -> int:
+    """A point in the order in which bodies begin and failures are attached, in this process."""
+    return next(_moments)
+
+
 def attach(error: BaseException, failures: tuple[TerminalFailure, ...]) -> None:
-    """List further failures on the error, and as notes."""
-    vars(error)["terminal_failures"] = (*getattr(error, "terminal_failures", ()), *failures)
-    for failure in failures:
-        error.add_note(str(failure))
+    """List further failures on the error, and as notes; on one that takes no attributes too."""
+    attributes = vars(error)
+    attributes["terminal_failures"] = (*getattr(error, "terminal_failures", ()), *failures)
+    attributes[_ATTACHED_AT] = moment()
+    if failures:
+        attributes["__notes__"] = [*getattr(error, "__notes__", ()), *map(str, failures)]
+
+
+def forget_older(error: BaseException, since: int) -> None:
+    """Take off what was attached before `since`: an object that is raised again was in another scope then."""
+    attributes = vars(error)
+    if attributes.get(_ATTACHED_AT, since) < since:
+        stale = {str(failure) for failure in attributes.get("terminal_failures", ())}
+        attributes["__notes__"] = [note for note in attributes.get("__notes__", ()) if note not in stale]
+        attributes["terminal_failures"] = ()
 
 
 def aggregate_in_data(error: BaseException) -> None:

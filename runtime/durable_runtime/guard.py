@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from durable_runtime import sdk
+from durable_runtime.errors import forget_older, moment
 from durable_runtime.outcome import Diverged, is_control_flow, is_divergence, is_interruption
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Guard:
     def __init__(self, *, frozen: bool = False) -> None:
         self.frozen = frozen
         self.thread = threading.get_ident()
+        self._since = moment()
         self.depth = 0
         """How many durable calls of the body are open."""
         self.progressed = False
@@ -68,6 +70,8 @@ class Guard:
 
     def leaving(self, error: BaseException | None) -> BaseException | None:
         """What really leaves the body: the interruption it hid behind a value or another error, if any."""
+        if error is not None:
+            forget_older(error, self._since)
         hides = error is None or not is_control_flow(error)
         return self._hidden if self._hidden is not None and hides else error
 

@@ -12,7 +12,14 @@ from aws_durable_execution_sdk_python.serdes import JsonSerDes
 
 from durable_runtime import sdk
 from durable_runtime.actions import DurableTerminalActions, StepRegistration, operation_name
-from durable_runtime.errors import ErrorFields, Recordable, TerminalFailure, recordable
+from durable_runtime.errors import (
+    ErrorFields,
+    Recordable,
+    TerminalFailure,
+    forget_older,
+    moment,
+    recordable,
+)
 from durable_runtime.events import ScopeEvent, ScopeEventKind, logger, report
 from durable_runtime.guard import Guard, watched_child
 from durable_runtime.outcome import (
@@ -249,11 +256,13 @@ class _ActionRun:
         self._call(context)
 
     def _call(self, context: Any) -> None:  # Any: the registration's form decides between the two contexts
+        began = moment()
         try:
             self._registration.func(context)
         except BaseException as error:
             if classify(error, self._cancelled_by) is None:
                 raise
+            forget_older(error, began)
             raise recordable(ErrorFields.of(error), error) from error
 
     def step_config(self, given: StepConfig | None) -> StepConfig:

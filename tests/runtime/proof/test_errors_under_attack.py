@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +17,7 @@ from aws_durable_execution_sdk_python.exceptions import (
 )
 from aws_durable_execution_sdk_python.retries import RetryDecision
 from aws_durable_execution_sdk_python.serdes import JsonSerDes, SerDesContext
-from durable_runtime import ScopeCancelled, TerminalScopeConfig, TerminalScopeError
+from durable_runtime import ScopeCancelled, TerminalScopeConfig, TerminalScopeError, terminal_scope
 
 from tests.runtime.support.crash import execute, killed_everywhere
 from tests.runtime.support.scopes import FORMS, run_scope
@@ -418,4 +419,65 @@ def test_a_serdes_that_fails_for_a_moment_is_no_outcome() -> None:
 
     run = execute(build)
     assert (run.status, run.result, run.invocations) == ("SUCCEEDED", {"a": 1}, 2), run.story()
+    assert run.notes() == ["cleanup"]
+
+
+REUSED = ValueError("one object, raised again and again")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_exception_object_that_is_raised_again_lists_the_failures_of_its_own_scope_alone(
+    form: str,
+) -> None:
+    """A module's constant, say: it outlives the invocation, and the execution, in a warm process."""
+
+    def builder(failing: str) -> Callable[[Life], Handler]:
+        def build(life: Life) -> Handler:
+            def body(_context: DurableContext, terminal: DurableTerminalActions) -> None:
+                terminal.cleanup(_raising(KeyError(failing)), name=failing, config=ONCE)
+                raise REUSED
+
+            def handler(_event: Any, context: DurableContext) -> list[str]:
+                listed: list[str] = []
+                try:
+                    run_scope(context, form, body)
+                except Exception as error:
+                    listed = [failure.name for failure in error.terminal_failures]  # type: ignore[attr-defined]
+                life.note(str(listed))
+                context.wait(Duration.from_seconds(1), name="later")
+                return listed
+
+            return handler
+
+        return build
+
+    for failing in ("first", "second"):
+        run = execute(builder(failing))
+        assert (run.status, run.result) == ("SUCCEEDED", [failing]), run.story()
+        assert run.notes() == [f"['{failing}']"] * 2
+
+
+@dataclass(frozen=True)
+class Frozen(Exception):
+    """An exception that takes no attributes, and so no notes."""
+
+    code: int
+
+
+def test_an_exception_that_takes_no_attributes_leaves_a_scope_in_place_as_it_is() -> None:
+    def build(life: Life) -> Handler:
+        def handler(_event: Any, context: DurableContext) -> list[str]:
+            try:
+                with terminal_scope(context, name="scope") as terminal:
+                    terminal.cleanup(lambda _: life.note("cleanup"), name="cleanup")
+                    terminal.cleanup(_raising(ValueError("no")), name="fails", config=ONCE)
+                    raise Frozen(7)
+            except Exception as error:
+                listed = getattr(error, "terminal_failures", ())
+                return [type(error).__name__, *(failure.name for failure in listed)]
+
+        return handler
+
+    run = execute(build)
+    assert (run.status, run.result) == ("SUCCEEDED", ["Frozen", "fails"]), run.story()
     assert run.notes() == ["cleanup"]
