@@ -74,6 +74,8 @@ class HandWritten:
         if self._registered and self._fault is not Fault.NO_RECORD:
             self._context.step(lambda _: {"outcome": status}, name=f"{self._name}.outcome")
         failures = [failure for action in self._ordered(status) if (failure := self._run(*action))]
+        if failures and self._fault is Fault.MASKS:
+            raise failures[0].error
         if isinstance(error, Exception):
             error.terminal_failures = tuple(failures)  # type: ignore[attr-defined]
         elif failures and self._config.fail_on_cleanup_failure:
@@ -103,8 +105,8 @@ class HandWritten:
                 run(types.SimpleNamespace(attempt=1))  # type: ignore[arg-type]
             else:
                 self._context.step(run, name=f"{self._name}.{kind}.{name}", config=config)
-        except Exception:
-            if self._fault in (Fault.STOPS, Fault.MASKS):
+        except Exception as error:
+            if self._fault is Fault.STOPS:
                 raise
-            return types.SimpleNamespace(name=name, skipped=False)
+            return types.SimpleNamespace(name=name, skipped=False, error=error)
         return None
