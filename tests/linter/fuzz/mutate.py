@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import random
 
+DURABLE = "from aws_durable_execution_sdk_python import *\n"
+"""A line that makes any source durable code."""
+
 CASES = Path(__file__).parents[2] / "cases"
 
 
@@ -19,7 +22,7 @@ CASES = Path(__file__).parents[2] / "cases"
 def seeds() -> tuple[bytes, ...]:
     """The sources of all cases."""
     paths = [*CASES.glob("lint/**/*.py"), *CASES.glob("fixes/**/*.py")]
-    return tuple(raw for path in sorted(paths) if (raw := path.read_bytes()).strip())
+    return tuple(raw for path in sorted(paths) if ast.parse(raw := path.read_bytes()).body)
 
 
 @cache
@@ -52,8 +55,9 @@ def tokens(chance: random.Random) -> bytes:
 
 
 WORDS = [
-    *"try: finally: except: with lambda yield await async return raise * ** := context context.wait(1)".split(),
-    *"() [ ] { } , ; \\ # ' \"\"\" f'{ t'{x}' BaseException ExitStack() self None 0 é type lazy match _".split(),
+    *"try: finally: except: with lambda yield await async return raise * ** := context".split(),
+    *"context.wait(1) () [ ] { } , ; \\ # ' \"\"\" f'{ t'{x}' BaseException ExitStack()".split(),
+    *"self None 0 é type lazy match _".split(),
     *("\x0c", "\t", "\u2028"),
 ]
 
@@ -144,7 +148,7 @@ def noise(chance: random.Random) -> bytes:
     odd = "éü\u2028\x0c\r\n'\"".encode()
     alphabet = chance.choice([bytes(range(256)), b"()[]{}:,.\n\t '\"#\\@=*abc", odd])
     body = bytes(chance.choice(alphabet) for _ in range(chance.randint(0, 400)))
-    return b"from aws_durable_execution_sdk_python import *\n" + body
+    return DURABLE.encode() + body
 
 
 def joined(chance: random.Random) -> bytes:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesmith
 import pytest
 from durable_lint import gate
 from durable_lint.config.settings import Settings
@@ -20,6 +21,7 @@ from durable_lint.gate import ImportIndex
 from durable_lint.linter import Linter
 from durable_lint.rewrite import Rewriter
 from durable_lint.source.text import SourceText, parse
+from hypothesis import HealthCheck, given, seed, settings
 
 from tests.linter.fuzz import mutate
 
@@ -56,15 +58,15 @@ def without_gate() -> Iterator[None]:
 def check(path: Path, raw: bytes) -> None:
     """Hold one source to all that must be true of any."""
     started = time.process_time()
-    settings = Settings(root=path.parent).with_every_rule()
-    result = Linter(settings).lint(path, raw)
+    chosen = Settings(root=path.parent).with_every_rule()
+    result = Linter(chosen).lint(path, raw)
     crashes = [failure.message for failure in result.failures if "analysis failed" in failure.message]
     assert not crashes, crashes
     with without_gate():
-        ungated = Linter(settings).lint(path, raw)
+        ungated = Linter(chosen).lint(path, raw)
     assert places(result) == places(ungated)
     if result.findings:
-        rewritten = Rewriter(Linter(settings, with_fixes=True), unsafe_fixes=True).rewrite(path, raw)
+        rewritten = Rewriter(Linter(chosen, with_fixes=True), unsafe_fixes=True).rewrite(path, raw)
         assert not [one for one in rewritten.result.failures if "analysis failed" in one.message]
         for changed, content in rewritten.contents.items():
             parse(SourceText.from_bytes(changed, content))
@@ -92,3 +94,18 @@ def test_no_source_crashes_or_hangs_the_linter(tmp_path: Path, kind: str) -> Non
             kept.write_bytes(raw)
             pytest.fail(f"input {count} of seed {SEED}, kept as {kept}:\n{raw[:2000]!r}", pytrace=True)
     print(f"{kind}: {count} inputs")  # noqa: T201
+
+
+@seed(SEED)
+@settings(
+    max_examples=max(10, min(INPUTS, int(SECONDS / 3))),
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(hypothesmith.from_node(auto_target=False))
+def test_no_source_of_the_grammar_crashes_or_hangs_the_linter(text: str) -> None:
+    body = "".join(f"    {line}\n" for line in text.splitlines())
+    for source in (text, f"def f(context):\n    context.wait(1)\n{body}"):
+        raw = f"{mutate.DURABLE}{source}\n".encode("utf-8", "surrogatepass")
+        check(Path(__file__).with_name("generated.py"), raw)
