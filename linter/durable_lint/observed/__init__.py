@@ -1,6 +1,7 @@
 """What a suspension really runs: watches executions on the SDK's test runner, and reports like the linter.
 
-`watch_suspensions` is a context manager for any test runner; `durable_lint.pytest_plugin` is the same for pytest.
+`watch_suspensions` is a context manager for any test runner; `durable_lint.pytest_plugin` is the same for
+pytest.
 """
 
 from __future__ import annotations

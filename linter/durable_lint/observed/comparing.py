@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from durable_lint.linter import Linter
-    from durable_lint.observed.model import Place, Suspension
+    from durable_lint.observed.model import Place
     from durable_lint.rules.finding import Finding
 
-COMPARED = frozenset({"LDC101", "LDC102", "LDC103", "LDC104", "LDC105", "LDC201", "LDC202", "LDC203", "LDC204"})
+COMPARED = frozenset(
+    {"LDC101", "LDC102", "LDC103", "LDC104", "LDC105", "LDC201", "LDC202", "LDC203", "LDC204"}
+)
 """The rules about what a suspension runs."""
 
 
@@ -63,10 +65,12 @@ class Comparison:
         return "\n".join(lines)
 
 
-def compare(linter: Linter, seen: Iterable[Finding], suspensions: Iterable[Suspension]) -> Comparison:
-    """Compare findings from a run with the linter's, for every file that a suspension went through."""
+def compare(linter: Linter, seen: Iterable[Finding], places: Iterable[Place]) -> Comparison:
+    """Compare findings from a run with the linter's, for every file that a suspension went through at
+    `places`.
+    """
     seen = list(seen)
-    passed = {(absolute(place.path), _span(place)) for one in suspensions for place in one.passed}
+    passed = {(absolute(place.path), _span(place)) for place in places}
     paths = sorted({path for path, _ in passed} | {one.path for one in seen})
     linted = [
         one for path in paths if path.is_file() for one in linter.lint(path).findings if one.code in COMPARED
@@ -77,7 +81,9 @@ def compare(linter: Linter, seen: Iterable[Finding], suspensions: Iterable[Suspe
     return Comparison(
         both=tuple(one for key, one in linted_by.items() if key in seen_by),
         only_seen=tuple(
-            Difference(one, _why_unforeseen(key, linted_by)) for key, one in seen_by.items() if key not in linted_by
+            Difference(one, _why_unforeseen(key, linted_by))
+            for key, one in seen_by.items()
+            if key not in linted_by
         ),
         only_linted=tuple(
             Difference(one, _why_unseen(one, passed, tree.tree(str(key.path))))

@@ -42,8 +42,8 @@ class Fault(NamedTuple):
 def faults(suspension: Suspension, counts: Callable[[Path, str], bool]) -> Iterator[Fault]:
     """Yield what is wrong with one suspension. `counts(path, function)` says what is not ignored.
 
-    A branch that was abandoned has really ended, so its cleanup is none of the rules' business; but it must not be kept
-    from ending.
+    A branch that was abandoned has really ended, so its cleanup is none of the rules' business; but it must
+    not be kept from ending.
     """
     for part in suspension.parts:
         if not counts(part.place.path, part.place.function):
@@ -90,7 +90,7 @@ def _message(code: str, part: Part, suspension: Suspension, effects: list[Effect
     at = _at(suspension, part, calls)
     match code:
         case "LDC101" if part.kind is Kind.CLOSING:
-            return f"this generator was closed: its `finally` ran {ran} while the execution was only suspended {at}"
+            return f"this generator was closed, and ran {ran} while the execution was only suspended {at}"
         case "LDC101" | "LDC103" if part.kind is Kind.FINALLY:
             return f"`finally` ran {ran} while the execution was only suspended {at}"
         case "LDC101" | "LDC102" | "LDC103":
@@ -120,7 +120,13 @@ def _listed(effects: list[Effect]) -> str:
     labels = list(dict.fromkeys(f"`{effect.label}`" for effect in effects))
     if len(labels) > 3:
         labels = [*labels[:2], f"{len(labels) - 2} more"]
-    return labels[0] if len(labels) == 1 else f"{', '.join(labels[:-1])} and {labels[-1]}" if labels else "nothing"
+    return (
+        labels[0]
+        if len(labels) == 1
+        else f"{', '.join(labels[:-1])} and {labels[-1]}"
+        if labels
+        else "nothing"
+    )
 
 
 def _help(code: str, effects: list[Effect]) -> str:

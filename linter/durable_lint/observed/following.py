@@ -1,11 +1,13 @@
 """Follows one suspension on its way out, event by event, and writes down what it runs.
 
-An engine (`tracing` or `monitoring`) tells of four things, for the thread that suspends: an exception is raised in or
-arrives at a frame, an instruction is about to run, a frame is entered, a frame is left. Whether a suspension is on its way
-out is decided by two facts of the interpreter: it has arrived at a frame that has not run anything since, or it is the
-exception that is being handled (or in the context of that one).
+An engine (`tracing` or `monitoring`) tells of four things, for the thread that suspends: an exception is
+raised in or arrives at a frame, an instruction is about to run, a frame is entered, a frame is left.
+Whether a suspension is on its way out is decided by two facts of the interpreter: it has arrived at a frame
+that has not run anything since, or it is the exception that is being handled (or in the context of that
+one).
 
-No frame and no exception is kept: they would live longer than without us, and their generators would be closed later.
+No frame and no exception is kept: they would live longer than without us, and their generators would be
+closed later.
 """
 
 from __future__ import annotations
@@ -15,12 +17,12 @@ import sys
 import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from durable_lint.observed import naming
 from durable_lint.observed.model import Cause, DurableCall, Kind, Place, Ran
 from durable_lint.observed.source import Clause, Instruction, Span, clause_for, operations, span_of, spans
-from durable_lint.observed.territory import Owner
+from durable_lint.observed.territory import Owner, is_test_code
 from durable_lint.rules.finding import Position
 
 if TYPE_CHECKING:
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 _CONTEXTS = 64
 """How far a chain of exception contexts is followed."""
 
+STAND_IN = "stand-in"
+"""The callee of a call of the code under test that the test suite answers: a fake, which says nothing of the real one."""
+
 _CALLBACK_WRAPPER = "_exit_wrapper"
 _STACK_EXITS = frozenset({"__exit__", "close", "__aexit__", "aclose"})
 
@@ -42,8 +47,9 @@ _STACK_EXITS = frozenset({"__exit__", "close", "__aexit__", "aclose"})
 class Site:
     """A call that ran, or a manager's exit (`item`), with what is known of the callee at run time.
 
-    `callee` is `user` when the user's own code ran, `sdk`, `library`, or "" when it was not seen. `names` are the
-    qualified names that it may be known by, most telling first. `chain` are the user's functions that led to it.
+    `callee` is `user` when the user's own code ran, `sdk`, `library`, or "" when it was not seen. `names`
+    are the qualified names that it may be known by, most telling first. `chain` are the user's functions
+    that led to it.
     """
 
     path: Path
@@ -82,7 +88,9 @@ class Region:
 
 @dataclass
 class _Level:
-    """A frame of the stack that the suspension has to pass. `point` is where it was raised, seen from there."""
+    """A frame of the stack that the suspension has to pass. `point` is where it was raised, seen from
+    there.
+    """
 
     owner: Owner
     code: CodeType
@@ -143,6 +151,7 @@ class Following:
         self._region: Region | None = None
         self._site: Site | None = None
         self._row = 0
+        self._making = 0
         self._called: dict[int, _Called] = {}
         self._collect(frame)
 
@@ -239,7 +248,9 @@ class Following:
             self._at_base(frame, level, offset)
 
     def entered(self, frame: FrameType) -> bool:
-        """Tell that a frame was entered, also a generator that goes on. Returns whether to watch its instructions."""
+        """Tell that a frame was entered, also a generator that goes on. Returns whether to watch its
+        instructions.
+        """
         if self._base < 0 or not self._counts():
             return False
         code = frame.f_code
@@ -254,6 +265,10 @@ class Following:
         if owner is not Owner.USER:
             return False
         origin = self._origin(caller)
+        if origin is not None and is_test_code(code.co_filename) and not is_test_code(str(origin[0].path)):
+            if not origin[0].callee:
+                origin[0].callee = STAND_IN
+            return False
         if origin is not None and (origin[0] is site or _is_contextlib_frame(caller)):
             origin[0].callee = Owner.USER.value
         kind = self._kind(caller, origin)
@@ -266,14 +281,20 @@ class Following:
         """Tell that a frame was left, either way."""
         self._called.pop(id(frame), None)
 
-    def durable_call(self, call: DurableCall) -> None:
-        """Tell of a durable call that is being made in this thread."""
+    def durable_call(self, call: DurableCall) -> bool:
+        """Tell of a durable call that is being made in this thread. Returns whether `durable_call_made` is to follow."""
         if self._base < 0 or not self._in_flight() or self._levels[self._base].owner is Owner.SDK:
-            return
+            return False
         self.record.durable_calls.append(call)
         if self._region is not None:
             self._region.calls.append(call)
             self._region.acted = True
+        self._making += 1
+        return True
+
+    def durable_call_made(self) -> None:
+        """Tell that a durable call has ended; what it ran was its own effect."""
+        self._making -= 1
 
     # ---------------------------------------------------------------- is it on its way?
 
@@ -349,7 +370,15 @@ class Following:
         names = naming.of_manager(item.context_expr, frame)
         text = _text(level.code, span_of(item.context_expr))
         self._site = Site(
-            place.path, level.code, span_of(item.context_expr), place, text, None, item, names, (level.function,)
+            place.path,
+            level.code,
+            span_of(item.context_expr),
+            place,
+            text,
+            None,
+            item,
+            names,
+            (level.function,),
         )
         region.sites.append(self._site)
 
@@ -420,11 +449,15 @@ class Following:
         item = instruction.item[1] if instruction.item is not None else None
         if call is None and item is None:
             return
-        names = naming.of_manager(item.context_expr, frame) if item is not None else naming.of_call(call, frame)
+        names = (
+            naming.of_manager(item.context_expr, frame) if item is not None else naming.of_call(call, frame)
+        )
         span = instruction.span if call is None else span_of(call.func)
         text = _text(code, span_of(item.context_expr) if item is not None else span)
         place = _place(code, instruction.span, function)
-        site = Site(place.path, code, instruction.span, place, text, None if item else call, item, names, chain)
+        site = Site(
+            place.path, code, instruction.span, place, text, None if item else call, item, names, chain
+        )
         region.sites.append(site)
         if called is None:
             self._site = site
@@ -463,16 +496,19 @@ class Following:
             if walked.f_code.co_name == _CALLBACK_WRAPPER:
                 return Kind.CALLBACK
             walked = walked.f_back
-        if origin is None or origin[1] is None:
-            if self._region is not None and not self._propagating:
-                return self._region.kind
-            return Kind.OTHER
-        site, kind, _ = origin
-        return Kind.EXIT if site.item is not None else kind
+        if origin is not None:
+            site, kind, _ = origin
+            if site.item is not None:
+                return Kind.EXIT
+            if kind is not None:
+                return kind
+        if self._region is not None and not self._propagating:
+            return self._region.kind
+        return Kind.OTHER
 
     def _contextlib(self, frame: FrameType, site: Site | None) -> None:
         """Look into the standard library's managers: they run what they were handed."""
-        owner = frame.f_locals.get("self")
+        owner: Any = frame.f_locals.get("self")  # the standard library's classes, by their private parts
         name = type(owner).__name__
         if frame.f_code.co_name in _STACK_EXITS and hasattr(owner, "_exit_callbacks"):
             origin = self._origin(frame.f_back)

@@ -1,13 +1,14 @@
-"""Tells what of all that ran is not process-local: by the linter's own analysis and tables, under its configuration.
+"""Tells what of all that ran is not process-local: by the linter's own analysis and tables, under its
+configuration.
 
-A call is judged by what the linter makes of it where it stands. Where the linter can't see what is called, the names that
-it went by at run time decide, and where the user's own code ran, that code is judged line by line instead.
+A call is judged by what the linter makes of it where it stands. Where the linter can't see what is called,
+the names that it went by at run time decide, and where the user's own code ran, that code is judged line by
+line instead.
 """
 
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from durable_lint.config.load import ConfigError
@@ -15,7 +16,7 @@ from durable_lint.facts import model as m
 from durable_lint.linter import absolute
 from durable_lint.observed.model import Effect, Kind, Part, Place, Suspension
 from durable_lint.observed.source import span_of
-from durable_lint.observed.territory import Owner
+from durable_lint.observed.territory import Owner, is_test_code
 from durable_lint.project.solver import pattern_matcher
 from durable_lint.project.suspension import Step
 from durable_lint.sdk import aws, effects
@@ -23,11 +24,13 @@ from durable_lint.source.text import SourceError, SourceSyntaxError, SourceText,
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from durable_lint.config.settings import Settings
     from durable_lint.linter import Linter
     from durable_lint.observed.following import Record, Region, Site
     from durable_lint.observed.naming import Named
+    from durable_lint.observed.territory import Territory
     from durable_lint.project.unwinding import Effect as Foreseen
     from durable_lint.rules.view import ModuleView
 
@@ -39,8 +42,9 @@ _CONTROL_FLOW = frozenset(name.removeprefix("sdk.") for name in aws.CONTROL_FLOW
 class Judge:
     """Judges what was recorded. It has state: the modules that were read for it."""
 
-    def __init__(self, linter: Linter) -> None:
+    def __init__(self, linter: Linter, territory: Territory) -> None:
         self._linter = linter
+        self._territory = territory
         self._modules: dict[Path, _Module | None] = {}
 
     def judged(self, record: Record) -> Suspension:
@@ -84,7 +88,7 @@ class Judge:
                     return
         if site.callee == "stack":
             for named in site.registered:
-                effect = self._registered(named, configured)
+                effect = self._registered(named, configured, site.path)
                 if effect is not None:
                     yield Effect(named.label, effect, site.place, effect == _CANNOT)
             return
@@ -93,11 +97,14 @@ class Judge:
             if known:
                 yield Effect(site.text, "the configuration says so", site.place)
             return
-        if site.callee in {Owner.USER.value, Owner.SDK.value}:
+        if site.callee == Owner.SDK.value:
             return
-        foreseen, judged = self._foreseen(site)
-        if judged and foreseen is None:
+        seen = site.callee == Owner.USER.value
+        foreseen, judged = self._foreseen(site, follow=not seen)
+        if foreseen is None if judged else seen:
             return
+        if seen and foreseen is not None and foreseen.unseen:
+            return  # it was seen to run, line by line
         label = f"{site.text}.__exit__" if site.item is not None else site.text
         if foreseen is not None and not foreseen.unseen:
             yield Effect(foreseen.label, foreseen.reason, site.place)
@@ -106,23 +113,19 @@ class Judge:
         if reason is not None:
             yield Effect(label, reason, site.place, reason == _CANNOT)
 
-    def _registered(self, named: Named, configured: _Configured) -> str | None:
+    def _registered(self, named: Named, configured: _Configured, path: Path) -> str | None:
         """Return why something on an `ExitStack` is not process-local, None when it is."""
         known = configured.decide(named.names)
         if known is not None:
             return "the configuration says so" if known else None
-        if named.filename and self._is_project(named.filename):
-            return None  # its own lines were watched
+        if named.filename and self._territory.owner(named.filename) is Owner.USER:
+            if is_test_code(str(path)) or not is_test_code(named.filename):
+                return None  # its own lines were watched
         for name in named.names:
             entry = effects.call(name) or effects.manager(name)
             if entry is not None:
                 return None if entry.local and not configured.strict else entry.reason
         return _CANNOT
-
-    def _is_project(self, filename: str) -> bool:
-        from durable_lint.observed.territory import Territory
-
-        return Territory().owner(filename) is Owner.USER
 
     # ---------------------------------------------------------------- the linter's view
 
@@ -134,15 +137,18 @@ class Judge:
 
             return Settings(root=absolute(path).parent)
 
-    def _foreseen(self, site: Site) -> tuple[Foreseen | None, bool]:
-        """Return the effect that the linter sees in a call, and whether it could judge it at all."""
+    def _foreseen(self, site: Site, *, follow: bool) -> tuple[Foreseen | None, bool]:
+        """Return the effect that the linter sees in a call, and whether it could judge it at all.
+
+        With `follow`, it looks into functions of the project, which did not run because something stood in for them.
+        """
         module = self.module(site.path)
         if module is None:
             return None, False
         if site.item is not None:
-            return module.of_item(site.item)
+            return (None, True) if not follow else module.of_item(site.item)
         assert site.call is not None
-        return module.of_call(site.call)
+        return module.of_call(site.call, follow=follow)
 
     def module(self, path: Path) -> _Module | None:
         """Return a file as the linter sees it, None when it can't be read."""
@@ -193,7 +199,7 @@ class _Module:
                 for item in fact.items:
                     self._items[tuple(item.manager.at)] = (fact, item)
 
-    def of_call(self, node: ast.Call) -> tuple[Foreseen | None, bool]:
+    def of_call(self, node: ast.Call, *, follow: bool) -> tuple[Foreseen | None, bool]:
         call = self._calls.get(tuple(span_of(node)))
         function = None if call is None else self._view.module.function_of.get(call)
         judged = False
@@ -201,7 +207,7 @@ class _Module:
             record = frame.records.get(call)
             if record is None or call is None:
                 continue
-            if record.durable or record.registration or record.targets:
+            if record.durable or record.registration or (record.targets and not follow):
                 return None, True  # seen as a durable call, or line by line
             judged = True
             found = self._view.unwinding.step_effect(frame, Step(call, record))
@@ -268,7 +274,9 @@ def _rules(region: Region, found: tuple[Effect, ...]) -> tuple[str, str]:
 
 
 def _named(handler: ast.ExceptHandler) -> str:
-    """Return the SDK's control-flow exception that a handler names, "" when it names `BaseException` or none."""
+    """Return the SDK's control-flow exception that a handler names, "" when it names `BaseException` or
+    none.
+    """
     if handler.type is None:
         return ""
     names = [
@@ -279,5 +287,3 @@ def _named(handler: ast.ExceptHandler) -> str:
     if "BaseException" in names:
         return ""
     return next((name for name in names if name in _CONTROL_FLOW), "")
-
-

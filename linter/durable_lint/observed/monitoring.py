@@ -1,4 +1,5 @@
-"""The engine on Python 3.12 and later: `sys.monitoring`, switched on only while a suspension is on its way out.
+"""The engine on Python 3.12 and later: `sys.monitoring`, switched on only while a suspension is on its way
+out.
 
 It takes a tool's number of its own, so coverage.py, debuggers and profilers keep theirs.
 """

@@ -33,7 +33,9 @@ _TYPES = {
 
 
 class Named(NamedTuple):
-    """Something registered on an `ExitStack`: how it is shown, its qualified names, and the file of its code or ""."""
+    """Something registered on an `ExitStack`: how it is shown, its qualified names, and the file of its
+    code or "".
+    """
 
     label: str
     names: tuple[str, ...]
@@ -102,7 +104,9 @@ def _registered(callback: _Thing) -> Named:
             code = getattr(generator, "gi_code", None) or getattr(generator, "ag_code", None)
             return Named(_label(None, names), names, "" if code is None else code.co_filename)
         names = (_type_name(type(owner)),)
-        return Named(f"{type(owner).__name__}.__exit__", names, _filename(getattr(callback, "__func__", None)))
+        return Named(
+            f"{type(owner).__name__}.__exit__", names, _filename(getattr(callback, "__func__", None))
+        )
     return Named(_label(callback, _names(callback)), _names(callback), _filename(callback))
 
 
@@ -138,7 +142,11 @@ def _names(value: _Thing) -> tuple[str, ...]:
         return (_type_name(value),)
     if isinstance(value, MethodType):
         return of_method(value.__self__, value.__func__.__name__)
-    if isinstance(value, BuiltinFunctionType) and value.__self__ is not None and not isinstance(value.__self__, ModuleType):
+    if (
+        isinstance(value, BuiltinFunctionType)
+        and value.__self__ is not None
+        and not isinstance(value.__self__, ModuleType)
+    ):
         return of_method(value.__self__, value.__name__)
     if isinstance(value, FunctionType | BuiltinFunctionType):
         return (f"{_module(value.__module__ or '')}.{value.__qualname__}",)

@@ -1,7 +1,7 @@
 """Where an instruction stands in the source, and which part of a `try` or `with` it is in.
 
-A code object says which source range each of its instructions comes from (PEP 657); this module lays those ranges
-over the syntax tree. It knows nothing of suspensions.
+A code object says which source range each of its instructions comes from (PEP 657); this module lays those
+ranges over the syntax tree. It knows nothing of suspensions.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import ast
 import dis
 import gc
 import linecache
-import types
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
+    import types
     from collections.abc import Iterator
 
 _CALLS = frozenset({"CALL", "CALL_FUNCTION_EX", "CALL_KW"})
@@ -60,8 +60,8 @@ class Clause:
 class Instruction:
     """What is of interest at one offset. `statement` is the innermost one that it belongs to.
 
-    `call` is the call that it makes; `item` the `with` item that it leaves because of an exception, or (`leaves`)
-    at the end of the block.
+    `call` is the call that it makes; `item` the `with` item that it leaves because of an exception, or
+    (`leaves`) at the end of the block.
     """
 
     span: Span
@@ -106,8 +106,8 @@ class FunctionSource:
     def _exits(self) -> dict[int, tuple[ast.With | ast.AsyncWith, ast.withitem]]:
         """For each instruction that calls an `__exit__` because of an exception: the item.
 
-        Up to 3.12 they have the span of the whole statement; its items come innermost first, once for each copy that
-        the compiler makes of the block around it.
+        Up to 3.12 they have the span of the whole statement; its items come innermost first, once for each
+        copy that the compiler makes of the block around it.
         """
         found = {}
         seen: dict[ast.stmt, int] = {}
@@ -146,7 +146,7 @@ class FunctionSource:
     def _left_item(
         self, statement: ast.With | ast.AsyncWith, span: Span, offset: int
     ) -> tuple[ast.With | ast.AsyncWith, ast.withitem] | None:
-        """Return the item whose `__exit__` a call at the end of its block is; a call after the block began."""
+        """Return the item whose `__exit__` a call is, made at the end of the block."""
         if offset < self._entered.get(statement, offset + 1):
             return None
         for item in statement.items:
@@ -248,8 +248,10 @@ def _parsed(text: str) -> ast.Module | None:
     try:
         return ast.parse(text)
     except (SyntaxError, SystemError):
-        # A warning that is an error: about the text itself, or in a finalizer that ran meanwhile, which makes CPython
-        # 3.11 fail. Filters and collector belong to the whole process, so they are touched only when that happens.
+        # A warning that is an error: about the text itself, or in a finalizer that ran meanwhile, which
+        # makes CPython
+        # 3.11 fail. Filters and collector belong to the whole process, so they are touched only when that
+        # happens.
         collecting = gc.isenabled()
         gc.disable()
         try:
@@ -295,7 +297,9 @@ def _clauses(statement: ast.stmt) -> Iterator[Clause]:
     for handler in statement.handlers:
         yield Clause(statement, handler, _block(handler.body), body)
     if statement.finalbody:
-        last = (statement.orelse or (statement.handlers and statement.handlers[-1].body) or statement.body)[-1]
+        last = (statement.orelse or (statement.handlers and statement.handlers[-1].body) or statement.body)[
+            -1
+        ]
         protected = Span(*body.start, last.end_lineno or last.lineno, last.end_col_offset or 0)
         yield Clause(statement, None, _block(statement.finalbody), protected)
 
@@ -304,4 +308,6 @@ def _block(block: list[ast.stmt]) -> Span:
     first, last = block[0], block[-1]
     decorators = getattr(first, "decorator_list", ())
     row = min([first.lineno, *(decorator.lineno for decorator in decorators)])
-    return Span(row, 0 if decorators else first.col_offset, last.end_lineno or last.lineno, last.end_col_offset or 0)
+    return Span(
+        row, 0 if decorators else first.col_offset, last.end_lineno or last.lineno, last.end_col_offset or 0
+    )

@@ -1,9 +1,10 @@
-"""The watch as people use it: open it, run executions, look at what was seen or assert that nothing unsafe was."""
+"""The watch as people use it: open it, run executions, look at what was seen or assert that nothing unsafe
+was.
+"""
 
 from __future__ import annotations
 
 import fnmatch
-import os
 import threading
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,12 +20,13 @@ from durable_lint.observed.watcher import WATCHER
 from durable_lint.source.suppressions import Suppressions
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Iterator
 
     from durable_lint.config.settings import Settings
     from durable_lint.observed.comparing import Comparison
     from durable_lint.observed.following import Record
-    from durable_lint.observed.model import Suspension
+    from durable_lint.observed.model import Place, Suspension
     from durable_lint.rules.finding import Finding
 
 
@@ -47,7 +49,7 @@ class Suspensions:
     ) -> None:
         self.territory = Territory(Path(path) for path in src)
         self._linter = Linter(settings or Resolver())
-        self._judge = Judge(self._linter)
+        self._judge = Judge(self._linter, self.territory)
         self._comments: dict[Path, Suppressions | None] = {}
         self._ignored = list(ignore)
         self._records: list[Record] = []
@@ -68,7 +70,9 @@ class Suspensions:
             self._records.append(record)
 
     def ignore(self, *patterns: str) -> None:
-        """Let what matches run: a path (`tests/*`, `*/legacy.py`) or a function (`handlers.review`, `*.cleanup`)."""
+        """Let what matches run: a path (`tests/*`, `*/legacy.py`) or a function (`handlers.review`,
+        `*.cleanup`).
+        """
         self._ignored.extend(patterns)
 
     @property
@@ -83,13 +87,15 @@ class Suspensions:
     def findings(self) -> tuple[Finding, ...]:
         """What the rules have against what was seen: one finding for a rule and a place, sorted by place.
 
-        The configuration holds, and the comments that suppress findings: what the linter would not report is not
-        reported.
+        The configuration holds, and the comments that suppress findings: what the linter would not report
+        is not reported.
         """
         groups: dict[tuple[str, object, Path], list[Fault]] = {}
         for suspension in self.seen:
             for fault in faults(suspension, self._counts):
-                groups.setdefault((fault.code, fault.place.start, absolute(fault.place.path)), []).append(fault)
+                groups.setdefault((fault.code, fault.place.start, absolute(fault.place.path)), []).append(
+                    fault
+                )
         found = [finding(group, self._counts) for group in groups.values()]
         return tuple(sorted(filter(self._reported, found), key=lambda one: one.sort_key))
 
@@ -119,9 +125,13 @@ class Suspensions:
 
     def compared(self) -> Comparison:
         """Return what only one of the two sees: this watch, or the linter reading the same files."""
+        return self.compared_with(self.findings, [place for one in self.seen for place in one.passed])
+
+    def compared_with(self, findings: Iterable[Finding], passed: Iterable[Place]) -> Comparison:
+        """Compare findings, and the places that suspensions went through, with the linter."""
         from durable_lint.observed.comparing import compare
 
-        return compare(self._linter, self.findings, self.seen)
+        return compare(self._linter, findings, passed)
 
     def _counts(self, path: Path, function: str) -> bool:
         return not is_ignored(path, function, self._ignored)
@@ -150,7 +160,9 @@ def is_ignored(path: Path, function: str, patterns: Iterable[str]) -> bool:
     names = {function, f"{where.stem}.{function}"}
     for pattern in patterns:
         if "/" in pattern or pattern.endswith(".py"):
-            if any(fnmatch.fnmatchcase(one, pattern) or fnmatch.fnmatchcase(one, f"*/{pattern}") for one in shown):
+            if any(
+                fnmatch.fnmatchcase(one, pattern) or fnmatch.fnmatchcase(one, f"*/{pattern}") for one in shown
+            ):
                 return True
         elif any(fnmatch.fnmatchcase(name, pattern) or name.endswith(f".{pattern}") for name in names):
             return True

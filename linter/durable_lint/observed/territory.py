@@ -32,7 +32,8 @@ class Owner(Enum):
 
 
 class Territory:
-    """Tells whose a file is. `source` are directories that are the user's wherever they lie: installed packages.
+    """Tells whose a file is. `source` are directories that are the user's wherever they lie: installed
+    packages.
 
     It has state only to answer the same question faster.
     """
@@ -52,17 +53,30 @@ class Territory:
         if filename.startswith("<"):
             if filename.startswith(("<frozen ", "<attrs ")):
                 return Owner.LIBRARY
-            # What `dataclass`, `namedtuple` and `attrs` make has no source; what is compiled from a text may have.
+            # What `dataclass`, `namedtuple` and `attrs` make has no source; what is compiled from a text
+            # may have.
             return Owner.USER if linecache.getlines(filename) or filename not in _MADE else Owner.LIBRARY
         path = os.path.abspath(filename)  # noqa: PTH100 - symlinks stay as they are
         if path.startswith(_machinery()):
             return Owner.SDK
         if path.startswith(self._source):
             return Owner.USER
-        parts = path.split(os.sep)
+        parts = Path(path).parts
         if path.startswith(_libraries()) or "site-packages" in parts or "dist-packages" in parts:
             return Owner.LIBRARY
         return Owner.USER
+
+
+def is_test_code(filename: str) -> bool:
+    """Return whether a file belongs to a test suite: what stands there may stand in for the real thing."""
+    path = Path(filename)
+    name = path.stem
+    return (
+        name == "conftest"
+        or name.startswith("test_")
+        or name.endswith("_test")
+        or not {"test", "tests"}.isdisjoint(path.parts[:-1])
+    )
 
 
 def _folder(path: Path) -> str:
@@ -81,7 +95,5 @@ def _machinery() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _libraries() -> tuple[str, ...]:
-    found = {
-        sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")
-    }
+    found = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     return tuple(_folder(Path(path)) for path in sorted(found | {os.path.realpath(path) for path in found}))

@@ -18,13 +18,31 @@ def characters(filename: str, row: int, column: int) -> int:
 
 def text_at(filename: str, span: Span) -> str:
     """Return the source of a place on one line, shortened."""
+    return _shortened(_flat(filename, span))
+
+
+def called_text(filename: str, span: Span) -> str:
+    """Return the source of what a call at a place calls: the call without its last arguments."""
+    text = _flat(filename, span)
+    depth = 0
+    for index in range(len(text) - 1, -1, -1) if text.endswith(")") else ():
+        depth += (text[index] in ")]}") - (text[index] in "([{")
+        if depth == 0:
+            return _shortened(text[:index].rstrip())
+    return _shortened(text)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def _flat(filename: str, span: Span) -> str:
     lines = [linecache.getline(filename, row).encode() for row in range(span.row, span.end_row + 1)]
     if not lines:
         return ""
     lines[-1] = lines[-1][: span.end_column]
     lines[0] = lines[0][span.column :]
-    flat = " ".join(b" ".join(lines).decode(errors="replace").split())
-    return flat if len(flat) <= _LONGEST else flat[: _LONGEST - 3] + "..."
+    return " ".join(b" ".join(lines).decode(errors="replace").split())
 
 
 def keyword_above(filename: str, body: Span, protected: Span, word: str) -> Span:

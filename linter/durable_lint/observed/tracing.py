@@ -1,13 +1,14 @@
 """The engine on Python 3.11: `sys.settrace`, only in the thread that suspends and only while it does.
 
-Whoever traced before (coverage.py, a debugger) is told everything it would have been told, and gets the thread back.
+Whoever traced before (coverage.py, a debugger) is told everything it would have been told, and gets the
+thread back.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from durable_lint.observed.territory import Owner
 
@@ -53,7 +54,7 @@ class _Thread:
         self._previous: Tracer | None = None
 
     def start(self, frame: FrameType) -> None:
-        self._previous = sys.gettrace()
+        self._previous = cast("Tracer | None", sys.gettrace())
         self._threads[self._ident] = self
         walked: FrameType | None = frame
         while walked is not None:
@@ -65,7 +66,9 @@ class _Thread:
         sys.settrace(self.enter)
 
     def _untold(self) -> Tracer | None:
-        """Return a tracer that is told of every frame although the frame does not name it: coverage.py's, in C."""
+        """Return a tracer that is told of every frame although the frame does not name it: coverage.py's,
+        in C.
+        """
         return self._previous if type(self._previous).__name__ == "CTracer" else None
 
     def enter(self, frame: FrameType, event: str, argument: object) -> Tracer | None:

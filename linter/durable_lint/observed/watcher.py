@@ -1,7 +1,7 @@
 """Notices suspensions where they leave the SDK, in every thread, and has them followed.
 
-The durable calls of the SDK are wrapped while somebody watches. A wrapper costs a call; nothing is traced until a
-suspension comes out of it.
+The durable calls of the SDK are wrapped while somebody watches. A wrapper costs a call; nothing is traced
+until a suspension comes out of it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from durable_lint.observed.following import Following, Record, place_of_frame
 from durable_lint.observed.model import Cause, DurableCall
 from durable_lint.observed.source import Sources
 from durable_lint.observed.territory import Owner, Territory
-from durable_lint.observed.text import text_at
+from durable_lint.observed.text import called_text
 from durable_lint.sdk import aws
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Watcher:
             from aws_durable_execution_sdk_python.context import Callback, DurableContext
         except ImportError as error:
             raise MissingSdkError(
-                f"watching suspensions needs {aws.PACKAGE.replace('_', '-')}, which is not installed ({error})"
+                f"watching suspensions needs {aws.PACKAGE.replace('_', '-')}; it is not installed ({error})"
             ) from error
         self._orphaned = getattr(exceptions, "OrphanedChildException", exceptions.SuspendExecution)
         self._control = (exceptions.SuspendExecution, self._orphaned)
@@ -136,12 +136,13 @@ class Watcher:
         except IndexError:
             return original(*arguments, **keywords)
         territory = listener.territory
+        noted = False
         if outer is None or territory.owner(caller.f_code.co_filename) is not Owner.SDK:
             user = _nearest(caller, territory)
             if user is not None:
                 mine.call = _durable_call(operation, user, arguments, keywords)
                 if following is not None and not following.ended:
-                    following.durable_call(mine.call)
+                    noted = following.durable_call(mine.call)
         try:
             return original(*arguments, **keywords)
         except self._control as error:
@@ -151,6 +152,8 @@ class Watcher:
             raise
         finally:
             mine.call = outer
+            if noted and following is not None:
+                following.durable_call_made()
 
     def _suspended(
         self, error: BaseException, frame: FrameType, call: DurableCall, territory: Territory
@@ -193,7 +196,7 @@ def _durable_call(
     names = aws.POSITIONS.get(operation, ())
     if name is None and "name" in names and len(arguments) > names.index("name") + 1:
         name = arguments[names.index("name") + 1]
-    text = text_at(frame.f_code.co_filename, span).partition("(")[0].strip()
+    text = called_text(frame.f_code.co_filename, span)
     return DurableCall(operation, name if isinstance(name, str) else "", place, text or operation)
 
 

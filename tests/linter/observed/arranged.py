@@ -1,7 +1,9 @@
-"""Runs the generated arrangements while they are watched; tells for each what its own log says and what was seen.
+"""Runs the generated arrangements while they are watched; tells for each what its own log says and what was
+seen.
 
-The code under test and the watch know nothing of each other: the log lines of an arrangement ask the interpreter whether
-a suspension is being handled, and `outside` lies where installed packages lie, so its calls count as nobody's.
+The code under test and the watch know nothing of each other: the log lines of an arrangement ask the
+interpreter whether a suspension is being handled, and `outside` lies where installed packages lie, so its
+calls count as nobody's.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ def fail():
 
 @dataclass(frozen=True)
 class Seen:
-    """One arrangement: what its log says, what was watched, and the findings between its first and last row."""
+    """One arrangement: what its log says, what was watched, and the findings between its first and last
+    row.
+    """
 
     written: Written
     first: int
@@ -54,7 +58,7 @@ class Seen:
 
     @property
     def left(self) -> bool:
-        """Whether a suspension left the arrangement: what the driver around it does with it does not count."""
+        """Whether a suspension left the arrangement, whatever the driver around it did with it."""
         lost = [part.lost for suspension in self.suspensions for part in suspension.parts if part.lost]
         return len([place for place in lost if place.function != "watched.<locals>.handler"]) < len(
             self.suspensions

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.linter.observed.arranged import Seen, watched
 from tests.linter.truth.arrangements import PREAMBLE, arrangements, write
 from tests.linter.truth.execution import expected
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 GROUP = 200
 ALL = [write(arrangement, f"arrangement_{number}") for number, arrangement in enumerate(arrangements())]
@@ -25,7 +28,7 @@ def logged(seen: Seen) -> list[str]:
 
 
 def recorded_logging(seen: Seen) -> list[str]:
-    """The same from the lines that were recorded. A manager's own line says the part that it was made with."""
+    """The same from the lines that were recorded. A manager says the part that it was made with."""
     parts = []
     for suspension in seen.suspensions:
         left: list[str] = []
