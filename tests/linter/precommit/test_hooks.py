@@ -1,4 +1,4 @@
-"""The hooks in a real git repository: a commit with a hazard is refused, a clean one passes, fixes are applied."""
+"""The hooks in a real git repository: a commit with a hazard is refused, a clean one passes, fixes apply."""
 
 from __future__ import annotations
 
