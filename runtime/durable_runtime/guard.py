@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from durable_runtime import sdk
 from durable_runtime.errors import forget_older, moment
-from durable_runtime.outcome import Diverged, is_control_flow, is_divergence, is_interruption
+from durable_runtime.outcome import (
+    Diverged,
+    Unfinished,
+    is_control_flow,
+    is_divergence,
+    is_interruption,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -167,6 +173,11 @@ class _Registry:
             terminal = sdk.is_terminal(operation)
             known = terminal or (name == "create_callback" and operation is not None)
             frozen = [guard for guard in guards if guard.frozen]
+            if frozen and operation is not None and not known:
+                sdk.skip_operation(self._context)
+                raise Unfinished(
+                    f"{name} left no end in the history when the scope's body ran; it runs no more"
+                )
             if frozen and not known:
                 _diverge(frozen[-1], f"{name} has no completed operation in the history")
             for guard in guards:

@@ -79,6 +79,10 @@ class Diverged(BaseException):
     """A frozen body went where the history doesn't follow. Never leaves the package."""
 
 
+class Unfinished(ExecutionError):
+    """An operation that a frozen body went past without an end in the history: an ExecutionError left it."""
+
+
 def classify(
     error: BaseException | None, cancelled_by: tuple[type[BaseException], ...]
 ) -> ScopeStatus | None:

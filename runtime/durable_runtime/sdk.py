@@ -64,6 +64,11 @@ def next_operation(context: DurableContext) -> Operation | None:
     return context._peek_next_checkpoint().operation
 
 
+def skip_operation(context: DurableContext) -> None:
+    """Leave the place of the context's next operation to what the history holds there, and go behind it."""
+    context._create_step_id()
+
+
 def is_terminal(operation: Operation | None) -> bool:
     return operation is not None and operation.status.value in _TERMINAL
 

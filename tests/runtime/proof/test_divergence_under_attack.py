@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 from aws_durable_execution_sdk_python.config import Duration
-from aws_durable_execution_sdk_python.exceptions import NonDeterministicExecutionError
+from aws_durable_execution_sdk_python.exceptions import ExecutionError, NonDeterministicExecutionError
 from durable_runtime import ScopeCancelled, TerminalScopeError
 
 from tests.runtime.support.crash import execute
@@ -206,3 +206,66 @@ def test_another_list_of_registrations_is_detected_and_both_lists_are_named(form
     message = run.error.message or ""
     assert "[cleanup 'a', cleanup 'b']" in message, message
     assert "[" + ", ".join(f"{kind} {name!r}" for kind, name in lists[change]) + "]" in message, message
+
+
+def _fail_for_good(_: object) -> None:
+    raise ExecutionError("for good")
+
+
+def _catch_a_step(context: DurableContext) -> None:
+    context.step(_fail_for_good, name="fatal")
+
+
+def _catch_a_child(context: DurableContext) -> None:
+    context.run_in_child_context(_catch_a_step, name="child")
+
+
+def _catch_a_map(context: DurableContext) -> None:
+    context.map([1, 2], lambda branch, *_: _catch_a_step(branch), name="map")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("operation", [_catch_a_step, _catch_a_child, _catch_a_map])
+def test_a_body_that_catches_an_execution_error_ends_the_same_way_on_replay(
+    operation: Callable[[DurableContext], None], form: str
+) -> None:
+    """The SDK checkpoints no end of such an operation: on replay the history holds its start alone."""
+
+    def build(life: Life) -> Handler:
+        def body(context: DurableContext, terminal: DurableTerminalActions) -> str:
+            terminal.cleanup(lambda _: life.note("cleanup"), name="cleanup")
+            terminal.cleanup_in_context(lambda inner: inner.wait(SECOND, name="pause"), name="waits")
+            try:
+                operation(context)
+            except ExecutionError:
+                context.step(lambda _: life.note("fallback"), name="fallback")
+            return "value"
+
+        def handler(_event: Any, context: DurableContext) -> str:
+            return run_scope(context, form, body)
+
+        return handler
+
+    run = execute(build)
+    assert (run.status, run.result) == ("SUCCEEDED", "value"), run.story()
+    assert run.notes() == ["fallback", "cleanup"]
+
+
+@pytest.mark.parametrize("operation", [_catch_a_step, _catch_a_child])
+def test_an_isolated_scope_repeats_the_execution_error_of_its_body_and_not_the_step(
+    operation: Callable[[DurableContext], None],
+) -> None:
+    def build(_life: Life) -> Handler:
+        def body(context: DurableContext, terminal: DurableTerminalActions) -> None:
+            terminal.cleanup_in_context(lambda inner: inner.wait(SECOND, name="pause"), name="waits")
+            operation(context)
+
+        def handler(_event: Any, context: DurableContext) -> None:
+            run_scope(context, "isolated", body)
+
+        return handler
+
+    run = execute(build)
+    assert run.status == "FAILED"
+    assert run.error is not None
+    assert ((run.error.type or "").rpartition(".")[2], run.error.message) == ("ExecutionError", "for good")
