@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from durable_lint.facts import model as m
 from durable_lint.fixes import names
 from durable_lint.fixes.place import printable
-from durable_lint.fixes.tree import FunctionNode, Refused, own_nodes
+from durable_lint.fixes.tree import CALLABLES, FunctionNode, Refused, own_nodes
+from durable_lint.project.suspension import place as place_of_step
 from durable_lint.project.suspension import steps
 from durable_lint.project.unwinding import About
 from durable_lint.project.values import External, Operation
@@ -29,9 +30,11 @@ if TYPE_CHECKING:
 _ABOUT_THE_ERROR = frozenset({"exc_info", "exception", "format_exc", "print_exc", "last_exc"})
 _ABOUT_THE_FRAME = frozenset({"locals", "vars", "dir", "eval", "exec", "super"})
 _PURE_METHODS = frozenset(
-    "format lower upper strip lstrip rstrip replace join removeprefix removesuffix title hex isoformat".split()
+    ["format", "lower", "upper", "strip", "lstrip", "rstrip", "replace", "join", "removeprefix", "removesuffix", "title", "hex", "isoformat"]
 )
-_PURE_FUNCTIONS = frozenset("str int float bool len repr format min max sorted tuple abs round ascii ord chr".split())
+_PURE_FUNCTIONS = frozenset(
+    ["str", "int", "float", "bool", "len", "repr", "format", "min", "max", "sorted", "tuple", "abs", "round", "ascii", "ord", "chr"]
+)
 _NAME_LIMIT = 256
 
 
@@ -78,9 +81,7 @@ class Cleanup:
 
     # ------------------------------------------------ taking apart
 
-    def pieces(
-        self, nodes: Sequence[ast.stmt], facts: Sequence[m.Statement], header_row: int
-    ) -> list[Piece]:
+    def pieces(self, nodes: Sequence[ast.stmt], facts: Sequence[m.Statement], header_row: int) -> list[Piece]:
         """Return the statements of a cleanup, each with the comments above and beside it."""
         tree = self.place.tree
         if len(nodes) != len(facts):
@@ -131,7 +132,9 @@ class Cleanup:
             bound = names.bound(*(piece.node for piece in middle))
         leading, trailing = pieces[:first], pieces[last + 1 :]
         self._check(middle)
-        if all(piece.acts and (piece.is_step or not piece.durable) for piece in middle) and not self._linked(middle):
+        if all(piece.acts and (piece.is_step or not piece.durable) for piece in middle) and not self._linked(
+            middle
+        ):
             groups = [[piece] for piece in middle]
         else:
             groups = [middle]
@@ -163,7 +166,9 @@ class Cleanup:
                     raise Refused(f"the {what} rebinds `{node.names[0]}`, which is not its own")
         for node in (n for root in nodes for n in ast.walk(root)):
             match node:
-                case ast.Call(func=ast.Name(id=name)) if name in _ABOUT_THE_FRAME and not self._is_rebound(name):
+                case ast.Call(func=ast.Name(id=name)) if name in _ABOUT_THE_FRAME and not self._is_rebound(
+                    name
+                ):
                     if name in {"vars", "dir"} and node.args:
                         continue
                     if name == "super" and node.args:
@@ -224,14 +229,18 @@ class Cleanup:
                 raise Refused(f"the {what} changes `{name}` from its old value")
             seen = self._reader(name, own)
             if seen is not None:
-                where = "is read after the block" if seen.lineno > nodes[-1].lineno else "other code reads too"
+                where = (
+                    "is read after the block" if seen.lineno > nodes[-1].lineno else "other code reads too"
+                )
                 raise Refused(f"the {what} assigns `{name}`, which {where} (line {seen.lineno})")
         self._check_memory(nodes, own)
 
     def _reader(self, name: str, own: set[ast.AST]) -> ast.Name | None:
         """Return a read of a name that could see what the cleanup assigned, None when there is none."""
         place = self.place
-        loops = [a for a in place.tree.ancestors(place.node) if isinstance(a, (ast.For, ast.While, ast.AsyncFor))]
+        loops = [
+            a for a in place.tree.ancestors(place.node) if isinstance(a, (ast.For, ast.While, ast.AsyncFor))
+        ]
         loops = [loop for loop in loops if place.tree.scope(loop) is place.function]
         after = max(place.tree.end(place.node), 0)
         found: ast.Name | None = None
@@ -243,9 +252,8 @@ class Cleanup:
             is_after = place.tree.start(node) >= after
             in_function = place.tree.scope(node) is not place.function
             in_loop = any(loop in set(place.tree.ancestors(node)) for loop in loops)
-            if is_after or in_function or in_loop:
-                if found is None or is_after:
-                    found = node
+            if (is_after or in_function or in_loop) and (found is None or is_after):
+                found = node
         return found
 
     def _bound_in_function(self, node: ast.Name) -> bool:
@@ -275,16 +283,17 @@ class Cleanup:
         for around in self.place.tree.ancestors(owner):
             if around is self.place.function:
                 return False
-            if isinstance(around, (ast.Lambda, *FunctionNode.__args__)):  # type: ignore[attr-defined]
-                if node.id in names.parameters(around):
-                    return True
+            if isinstance(around, CALLABLES) and node.id in names.parameters(around):
+                return True
         return False
 
     def _bound_in_comprehension(self, node: ast.Name) -> bool:
         """Whether a name is a comprehension's own, and not the function's."""
         for around in self.place.tree.ancestors(node):
             if isinstance(around, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-                targets = {n.id for g in around.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+                targets = {
+                    n.id for g in around.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)
+                }
                 if node.id in targets:
                     return True
             if isinstance(around, ast.stmt):
@@ -307,9 +316,13 @@ class Cleanup:
                     continue
                 if seen is None and name in names.parameters(place.function) and name not in {"self", "cls"}:
                     seen = None
-                    raise Refused(f"the cleanup changes `{name}` in memory, which a replay would not do again")
+                    raise Refused(
+                        f"the cleanup changes `{name}` in memory, which a replay would not do again"
+                    )
                 if seen is not None and name not in {"self", "cls"}:
-                    raise Refused(f"the cleanup changes `{name}` in memory, which is read on line {seen.lineno}")
+                    raise Refused(
+                        f"the cleanup changes `{name}` in memory, which is read on line {seen.lineno}"
+                    )
         stored = names.stored_attributes(*nodes) | self._stored_by_calls(nodes)
         if not stored:
             return
@@ -431,9 +444,9 @@ class Cleanup:
             at = tree.start(argument)
             replacements.append((at, at, f"{keyword}="))
         replacements += self._deferred(func, call)
-        given = self._given_name(name)
+        given = self.given_name(name)
         if name is None or given != "":
-            text = given or self._step_name(func)
+            text = given or self.step_name(func)
             if name is None:
                 at = self._argument_end(call, func)
                 replacements.append((at, at, f', name="{text}"'))
@@ -464,7 +477,7 @@ class Cleanup:
             index += 1
         return depth_end
 
-    def _given_name(self, name: ast.expr | None) -> str:
+    def given_name(self, name: ast.expr | None) -> str:
         """Return another name to give where the one in the code will not do, "" where it will."""
         if name is None:
             return ""
@@ -478,13 +491,13 @@ class Cleanup:
         self._need_stable(name, "name")
         return ""
 
-    def _step_name(self, func: ast.expr) -> str:
+    def step_name(self, func: ast.expr) -> str:
         for value in self.place.values(func):
             if isinstance(value, Operation):
                 return value.function.function.name
         if isinstance(func, ast.Lambda):
-            return _called_name(func.body) or "cleanup"
-        return _called_name(func) or printable(_last(func), "cleanup")
+            return called_name(func.body) or "cleanup"
+        return called_name(func) or printable(_last(func), "cleanup")
 
     def _deferred(self, func: ast.expr, call: ast.Call) -> list[tuple[int, int, str]]:
         """Return what puts off the evaluation of a step's function until it runs, where that matters."""
@@ -511,7 +524,7 @@ class Cleanup:
 
     def _from_expression(self, node: ast.Expr, indent: str, unit: str) -> str:
         tree = self.place.tree
-        name = _called_name(node.value) or "cleanup"
+        name = called_name(node.value) or "cleanup"
         unused = "_" if "_" not in names.mentioned(node) else self._parameter(node)
         old = tree.indent(node.lineno)
         text = tree.moved(tree.start(node), tree.end(node), old, indent)
@@ -580,10 +593,10 @@ class Cleanup:
         try:
             if config is not None:
                 self._need_stable(config, "configuration")
-            given = self._given_name(name)
+            given = self.given_name(name)
         except Refused:
             return None
-        shown = f'"{given or self._step_name(func)}"' if name is None or given else tree.slice(name)
+        shown = f'"{given or self.step_name(func)}"' if name is None or given else tree.slice(name)
         if "\n" in shown:
             return None
         extra = "" if config is None else f", config={tree.slice(config)}"
@@ -613,7 +626,7 @@ class Cleanup:
             parameter = self._parameter(*nodes, wanted="action_context")
             for piece in group:
                 self._check_reached(piece)
-            for use in self._context_uses(nodes):
+            for use in self.context_uses(nodes):
                 replacements.append((tree.start(use), tree.end(use), parameter))
             replacements += self._as_steps(nodes, parameter)
         else:
@@ -646,15 +659,22 @@ class Cleanup:
                 continue
             statement = tree.parent(node)
             if not isinstance(statement, ast.Expr):
-                raise Refused(f"the cleanup uses what a call returns that a replay would make again (line {node.lineno})")
+                raise Refused(
+                    f"the cleanup uses what a call returns that a replay would make again (line {node.lineno})"
+                )
             for around in tree.ancestors(statement):
                 if around in nodes or any(around in set(ast.walk(root)) for root in nodes):
                     if isinstance(around, (ast.Try, ast.TryStar)) and any(
-                        h.type is None or _last(h.type) not in {"Exception", "BaseException"} for h in around.handlers
+                        h.type is None or _last(h.type) not in {"Exception", "BaseException"}
+                        for h in around.handlers
                     ):
                         raise Refused(f"the cleanup tells the errors of a call apart (line {node.lineno})")
-            unused = self._parameter(node, wanted="_") if "_" not in names.mentioned(node) else self._parameter(node)
-            name = _called_name(node) or "cleanup"
+            unused = (
+                self._parameter(node, wanted="_")
+                if "_" not in names.mentioned(node)
+                else self._parameter(node)
+            )
+            name = called_name(node) or "cleanup"
             start, end = tree.start(node), tree.end(node)
             found.append((start, start, f"{context}.step(lambda {unused}: "))
             found.append((end, end, f', name="{name}")'))
@@ -701,16 +721,20 @@ class Cleanup:
                     if record.durable:
                         name = _keyword(node, "name") or (node.args[1] if len(node.args) > 1 else None)
                         text = name.value if isinstance(name, ast.Constant) else None
-                        found.append(text if isinstance(text, str) and text.isascii() and text.isprintable() and text else "cleanup")
+                        found.append(
+                            text
+                            if isinstance(text, str) and text.isascii() and text.isprintable() and text
+                            else "cleanup"
+                        )
                     elif self.place.view.unwinding.step_effect(frame, _step(fact, record)) is not None:
-                        found.append(_called_name(node) or "cleanup")
+                        found.append(called_name(node) or "cleanup")
                     break
         unique = list(dict.fromkeys(found))
         return unique[0][:100] if len(unique) == 1 else ("cleanup" if self.kind == "cleanup" else "undo")
 
     # ------------------------------------------------ the action's own context
 
-    def _context_uses(self, nodes: Sequence[ast.AST]) -> list[ast.expr]:
+    def context_uses(self, nodes: Sequence[ast.AST]) -> list[ast.expr]:
         """Return where the block's context stands in the statements, inside functions too."""
         found: list[ast.expr] = []
         waiting: list[ast.AST] = list(nodes)
@@ -720,9 +744,8 @@ class Cleanup:
                 if "".join(self.place.tree.slice(node).split()) == self.spot.text:
                     found.append(node)
                     continue
-            if isinstance(node, (*FunctionNode.__args__, ast.Lambda)):  # type: ignore[attr-defined]
-                if self.spot.root in names.parameters(node):
-                    continue
+            if isinstance(node, CALLABLES) and self.spot.root in names.parameters(node):
+                continue
             waiting.extend(ast.iter_child_nodes(node))
         return found
 
@@ -733,7 +756,7 @@ class Cleanup:
                 record = step.record
                 durable = bool(record.durable) or self.place.view.suspensions.record(record)
                 if durable and not self._is_given(frame, step):
-                    where = step.fact.manager.at.row if isinstance(step.fact, m.Item) else step.fact.at.row
+                    where = place_of_step(step.fact).row
                     raise Refused(
                         f"the cleanup reaches a durable context other than by `{self.spot.text}` (line {where})"
                     )
@@ -747,16 +770,18 @@ class Cleanup:
             return False
         named = [fact.function.value] if isinstance(fact.function, m.Attribute) else []
         given = [*fact.arguments, *(keyword.value for keyword in fact.keywords)]
-        texts = {"".join(self.place._text(e).split()) for e in (*named, *given)}
+        texts = {"".join(self.place.source_of(e).split()) for e in (*named, *given)}
         if self.spot.text not in texts:
             return False
         if step.record.durable:
-            return all(self._only_own(target, set()) for target in step.record.targets)
-        return bool(step.record.targets) and all(
-            self._only_own(target, set()) for target in step.record.targets
-        ) or bool(step.record.assumed)
+            return all(self.only_own(target, set()) for target in step.record.targets)
+        return (
+            bool(step.record.targets)
+            and all(self.only_own(target, set()) for target in step.record.targets)
+            or bool(step.record.assumed)
+        )
 
-    def _only_own(self, frame: Frame, seen: set[object]) -> bool:
+    def only_own(self, frame: Frame, seen: set[object]) -> bool:
         """Whether a function makes durable calls only on contexts that it was given as arguments."""
         if frame in seen or frame.function is None:
             return True
@@ -776,7 +801,7 @@ class Cleanup:
             elif record.durable:
                 continue
             for target in record.targets:
-                if self.place.view.suspensions.frame(target) and not self._only_own(target, seen):
+                if self.place.view.suspensions.frame(target) and not self.only_own(target, seen):
                     return False
         return True
 
@@ -786,7 +811,9 @@ class Cleanup:
         if not self.is_stable(expression):
             shown = " ".join(self.place.tree.slice(expression).split())
             shown = shown if len(shown) <= 40 else shown[:37] + "..."
-            raise Refused(f"the step's {what} (`{shown}`) may be another one at the end of the block than at its start")
+            raise Refused(
+                f"the step's {what} (`{shown}`) may be another one at the end of the block than at its start"
+            )
 
     def is_stable(self, expression: ast.expr) -> bool:
         """Whether an expression gives the same where the block starts as where it ends."""
@@ -828,8 +855,11 @@ class Cleanup:
     def _is_pure_call(self, func: ast.expr) -> bool:
         if isinstance(func, ast.Attribute):
             base = func.value
-            return func.attr in _PURE_METHODS or _last(base)[:1].isupper() or func.attr[:1].isupper() or (
-                self._makes_operation(func)
+            return (
+                func.attr in _PURE_METHODS
+                or _last(base)[:1].isupper()
+                or func.attr[:1].isupper()
+                or (self._makes_operation(func))
             )
         if isinstance(func, ast.Name):
             if func.id in _PURE_FUNCTIONS or func.id[:1].isupper():
@@ -863,26 +893,27 @@ def _keyword(call: ast.Call, name: str) -> ast.expr | None:
     return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
 
 
-def _called_name(expression: ast.expr) -> str:
+def called_name(expression: ast.expr) -> str:
     """Return a name for an action from what it calls: `close_gate(x)` gives `close-gate`, `vm.close()` `close-vm`."""
     while isinstance(expression, (ast.Await, ast.Starred)):
         expression = expression.value
     if isinstance(expression, (ast.BoolOp,)):
-        return _called_name(expression.values[-1])
+        return called_name(expression.values[-1])
     if isinstance(expression, ast.IfExp):
-        return _called_name(expression.body)
+        return called_name(expression.body)
     if not isinstance(expression, ast.Call):
         return ""
     func = expression.func
     if isinstance(func, ast.Call):
-        return _called_name(func)
+        return called_name(func)
     if isinstance(func, ast.Name):
         return printable(func.id, "")
     if isinstance(func, ast.Attribute):
         base = func.value
-        if func.attr in {"close", "release", "stop", "delete", "terminate", "unlock"} and isinstance(base, ast.Name):
-            if base.id not in {"self", "cls"}:
-                return printable(f"{func.attr}_{base.id}", "")
+        if func.attr in {"close", "release", "stop", "delete", "terminate", "unlock"} and isinstance(
+            base, ast.Name
+        ) and base.id not in {"self", "cls"}:
+            return printable(f"{func.attr}_{base.id}", "")
         return printable(func.attr, "")
     return ""
 
@@ -921,4 +952,3 @@ def _step(fact: m.Call, record: object) -> Step:
     from durable_lint.project.suspension import Step
 
     return Step(fact, record)  # type: ignore[arg-type]
-

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from durable_lint.facts import model as m
 from durable_lint.fixes import imports, names
-from durable_lint.fixes.scope import _clause_colon
 from durable_lint.fixes.tree import Change, Refused
 from durable_lint.project.values import External, inner
 from durable_lint.rules.finding import Applicability, Fix
@@ -227,5 +226,3 @@ def narrow_suppress(place: Place, item: m.Item, frame: Frame) -> Fix:
     _drop_names(change, gone)
     return _unsafe(change, place, "suppress `Exception`, which lets a suspension through")
 
-
-__all__ = ["_clause_colon", "dedent", "narrow", "narrow_suppress", "remove"]

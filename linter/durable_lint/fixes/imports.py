@@ -47,7 +47,7 @@ def _bound_anywhere(function: ast.AST) -> set[str]:
         if isinstance(node, ast.arg):
             found.add(node.arg)
         else:
-            found.update(names._bound_by(node))
+            found.update(names.bound_by(node))
     return found
 
 
@@ -55,7 +55,7 @@ def _rebound(tree: SourceTree, name: str) -> bool:
     """Whether the module binds a name otherwise than by one import."""
     count = 0
     for node in _top_level(tree.tree):
-        count += name in set(names._bound_by(node))
+        count += name in set(names.bound_by(node))
     return count > 1
 
 
@@ -115,8 +115,10 @@ def _add(change: Change, module: str, line: str, is_first_party: Callable[[str],
     before = [s for s in found if _statement_order(s, is_first_party) < order]
     same = [s for s in found if _statement_order(s, is_first_party)[0] == order[0]]
     if before:
-        after = before[-1] if not same else max(
-            (s for s in before if s in same), key=lambda s: s.lineno, default=None
+        after = (
+            before[-1]
+            if not same
+            else max((s for s in before if s in same), key=lambda s: s.lineno, default=None)
         )
         if after is not None:
             row = after.end_lineno or after.lineno
@@ -233,9 +235,7 @@ def _uses(tree: SourceTree, name: str) -> int:
     count = 0
     word = re.compile(rf"\b{re.escape(name)}\b")
     for node in ast.walk(tree.tree):
-        if isinstance(node, ast.Name) and node.id == name:
-            count += 1
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and word.search(node.value):
+        if isinstance(node, ast.Name) and node.id == name or isinstance(node, ast.Constant) and isinstance(node.value, str) and word.search(node.value):
             count += 1
     return count
 

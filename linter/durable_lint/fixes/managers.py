@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from durable_lint.facts import model as m
 from durable_lint.fixes import imports, names, scope
 from durable_lint.fixes.place import Place, printable
-from durable_lint.fixes.tree import Change, Refused, own_nodes
+from durable_lint.fixes.tree import Change, Refused
 from durable_lint.project.unwinding import About
 from durable_lint.project.values import External, FunctionValue, Instance, Manager
 from durable_lint.rules.finding import Applicability, Fix
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from durable_lint.project.frames import Frame
     from durable_lint.project.values import Value
     from durable_lint.rules.view import ModuleView
-
-PlaceOf = "Callable[[m.Try | m.With, m.ModuleFacts], Place]"
-
 
 def rewrite_item(
     place: Place,
@@ -48,7 +45,7 @@ def why_not(values: frozenset[Value], manager: m.Expression, place: Place) -> st
             return f"the release is in `{name}.__exit__`: register it where the resource is taken"
         if isinstance(value, External) and value.name == "contextlib.aclosing":
             return "its release has to be awaited"
-    shown = " ".join(place._text(manager).split())
+    shown = " ".join(place.source_of(manager).split())
     shown = shown if len(shown) <= 40 else shown[:37] + "..."
     return f"what leaving `{shown}` releases cannot be seen: register it by hand"
 
@@ -182,12 +179,17 @@ def _rewrite_closing(
     index = facts.items.index(item)
     entry = node.items[index]
     call = entry.context_expr
-    if not isinstance(call, ast.Call) or len(call.args) != 1 or call.keywords or isinstance(call.args[0], ast.Starred):
+    if (
+        not isinstance(call, ast.Call)
+        or len(call.args) != 1
+        or call.keywords
+        or isinstance(call.args[0], ast.Starred)
+    ):
         raise Refused("what it closes cannot be seen")
     if not isinstance(item.manager, m.Call):
         raise Refused("what it closes cannot be seen")
     scope.check_suspendable(place, in_manager=in_manager)
-    _check_close(place, item.manager.arguments[0], frame)
+    check_close(place, item.manager.arguments[0], frame)
     spot = place.context([facts.body])
     thing = call.args[0]
     region = (tree.start(call), tree.end(entry.optional_vars) if entry.optional_vars else tree.end(call))
@@ -201,7 +203,9 @@ def _rewrite_closing(
     outer = tree.indent(node.lineno)
     deeper = outer + unit
     lines, name = _bind(place, thing, entry.optional_vars, deeper, terminal)
-    lines.append(f'{deeper}{terminal}.cleanup(lambda _: {name}.close(), name="{printable(f"close_{name}", "close")}")')
+    lines.append(
+        f'{deeper}{terminal}.cleanup(lambda _: {name}.close(), name="{printable(f"close_{name}", "close")}")'
+    )
     text = "".join(line + newline for line in lines)
     later = node.items[index + 1 :]
     end = region[1]
@@ -251,7 +255,7 @@ def _bind(
         return [f"{indent}{tree.slice(target)} = {text}"], thing.id
     if isinstance(target, ast.Name) and target.id not in rebound:
         return [f"{indent}{target.id} = {text}"], target.id
-    wanted = printable(_made_by(thing), "resource").replace("-", "_")
+    wanted = printable(made_by(thing), "resource").replace("-", "_")
     name = names.fresh(wanted if wanted.isidentifier() else "resource", place.taken | {terminal})
     lines = [f"{indent}{name} = {text}"]
     if target is not None:
@@ -259,15 +263,15 @@ def _bind(
     return lines, name
 
 
-def _made_by(thing: ast.expr) -> str:
+def made_by(thing: ast.expr) -> str:
     if isinstance(thing, ast.Call):
-        return _made_by(thing.func)
+        return made_by(thing.func)
     if isinstance(thing, ast.Attribute):
         return thing.attr
     return thing.id if isinstance(thing, ast.Name) else ""
 
 
-def _check_close(place: Place, closed: m.Expression, frame: Frame) -> None:
+def check_close(place: Place, closed: m.Expression, frame: Frame) -> None:
     """Refuse when closing makes durable calls, which would need a context of the action's own."""
     solver = place.view.solver
     for member in solver.attribute(solver.value(frame, closed), "close"):
@@ -291,5 +295,3 @@ def _header_colon(place: Place, after: int, first: ast.stmt) -> int:
             at += 1
     raise Refused("its header cannot be read")
 
-
-__all__ = ["around_yield", "mend", "own_nodes", "rewrite_item", "why_not"]

@@ -11,9 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _MUTATORS = frozenset(
-    "append appendleft extend extendleft insert remove pop popleft popitem clear update setdefault add discard sort "
-    "reverse difference_update intersection_update symmetric_difference_update move_to_end subtract __setitem__ "
-    "__delitem__ rotate put put_nowait set".split()
+    ["append", "appendleft", "extend", "extendleft", "insert", "remove", "pop", "popleft", "popitem", "clear", "update", "setdefault", "add", "discard", "sort", "reverse", "difference_update", "intersection_update", "symmetric_difference_update", "move_to_end", "subtract", "__setitem__", "__delitem__", "rotate", "put", "put_nowait", "set"]
 )
 """Methods by which containers, queues and events change in place."""
 
@@ -22,11 +20,11 @@ def bound(*nodes: ast.AST) -> set[str]:
     """Return the names that code binds in its own scope; `global` and `nonlocal` ones included."""
     found: set[str] = set()
     for node in own_nodes(*nodes):
-        found.update(_bound_by(node))
+        found.update(bound_by(node))
     return found
 
 
-def _bound_by(node: ast.AST) -> Iterator[str]:
+def bound_by(node: ast.AST) -> Iterator[str]:
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
             yield name
@@ -78,7 +76,7 @@ def mentioned(*nodes: ast.AST) -> set[str]:
             elif isinstance(node, (ast.Global, ast.Nonlocal)):
                 found.update(node.names)
             else:
-                found.update(_bound_by(node))
+                found.update(bound_by(node))
     return found
 
 
@@ -98,9 +96,15 @@ def mutated(*nodes: ast.AST) -> set[str]:
     for root in nodes:
         for node in ast.walk(root):
             target: ast.expr | None = None
-            if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, (ast.Store, ast.Del)):
+            if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(
+                node.ctx, (ast.Store, ast.Del)
+            ):
                 target = node.value
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MUTATORS:
+            elif (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr in _MUTATORS
+            ):
                 target = node.func.value
             while isinstance(target, (ast.Attribute, ast.Subscript)):
                 target = target.value
@@ -147,7 +151,9 @@ def assigned_first(block: list[ast.stmt], name: str) -> bool:
                     return False
                 if name in mentioned(statement):
                     inside = [part for part in (statement.body, statement.orelse) if name in mentioned(*part)]
-                    return all(assigned_first(part, name) for part in inside) and not _read_after(block, statement, name)
+                    return all(assigned_first(part, name) for part in inside) and not _read_after(
+                        block, statement, name
+                    )
             case ast.FunctionDef() | ast.ClassDef() | ast.Import() | ast.ImportFrom():
                 if name in bound(statement) and name not in read_names(statement):
                     return True

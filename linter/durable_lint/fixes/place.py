@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from durable_lint.facts import model as m
 from durable_lint.fixes import names
-from durable_lint.fixes.tree import Block, FunctionNode, Refused, SourceTree
+from durable_lint.fixes.tree import CALLABLES, Block, FunctionNode, Refused, SourceTree
 from durable_lint.project.suspension import operands, steps
 from durable_lint.project.values import Context
 from durable_lint.rules.view import blocks_of, expressions_of
@@ -58,7 +58,9 @@ class Place:
         """The frames in which the block runs. Raises `Refused` when one is inside an attempt of an operation."""
         found = self.view.solver.frames_of.get(self.function_facts, ())
         if any(frame.mode.attempt for frame in found):
-            raise Refused(f"`{self.function_facts.name}` also runs inside a step, where no scope can be opened")
+            raise Refused(
+                f"`{self.function_facts.name}` also runs inside a step, where no scope can be opened"
+            )
         return list(found)
 
     @property
@@ -117,8 +119,9 @@ class Place:
     def expressions(self) -> dict[tuple[int, int, int, int], m.Expression]:
         """The facts of the expressions in the function, by place."""
         found: dict[tuple[int, int, int, int], m.Expression] = {}
-        for expression in _expressions(self.function_facts.body):
-            found.setdefault(tuple(expression.at), expression)
+        for expression in expressions_in(self.function_facts.body):
+            at = expression.at
+            found.setdefault((at.row, at.column, at.end_row, at.end_column), expression)
         return found
 
     def fact(self, node: ast.expr) -> m.Expression | None:
@@ -156,17 +159,21 @@ class Place:
             for expression in contexts_in(self.view, frame, step.fact, step.record):
                 spot = self._spot(expression)
                 if spot is None:
-                    others.add(self._text(expression))
+                    others.add(self.source_of(expression))
                 else:
                     found.setdefault(spot.text, spot)
         good = {text: spot for text, spot in found.items() if self._is_own(spot)}
         if found and len(good) < len(found):
             strange = next(text for text in found if text not in good)
-            raise Refused(f"its durable calls are made on `{strange}`, which is not the context of this function")
+            raise Refused(
+                f"its durable calls are made on `{strange}`, which is not the context of this function"
+            )
         if len(good) > 1:
             same = {self._owners(spot) for spot in good.values()}
             if len(same) > 1:
-                raise Refused(f"its durable calls are made on different contexts ({', '.join(map(_code, sorted(good)))})")
+                raise Refused(
+                    f"its durable calls are made on different contexts ({', '.join(map(_code, sorted(good)))})"
+                )
         for spot in good.values():
             return spot
         for spot in self._in_reach():
@@ -175,7 +182,7 @@ class Place:
             raise Refused(f"the durable context {_code(min(others))} is not known yet where the block starts")
         raise Refused("no durable context is in reach where the block starts; pass it to the function")
 
-    def _text(self, expression: m.Expression) -> str:
+    def source_of(self, expression: m.Expression) -> str:
         start = self.tree.offset(expression.at.row, expression.at.column)
         return self.tree.text[start : self.tree.offset(expression.at.end_row, expression.at.end_column)]
 
@@ -190,7 +197,7 @@ class Place:
             return None
         if not self.is_bound_before(current.id):
             return None
-        return Spot("".join(self._text(expression).split()), current.id, frozenset(attributes))
+        return Spot("".join(self.source_of(expression).split()), current.id, frozenset(attributes))
 
     def is_bound_before(self, name: str) -> bool:
         """Whether a name surely has its value where the block starts, and keeps it inside."""
@@ -205,11 +212,16 @@ class Place:
             for _, value in ast.iter_fields(around):
                 if isinstance(value, list) and inside in value:
                     before = value[: value.index(inside)]
-                    if any(_surely_binds(statement, name) for statement in before if isinstance(statement, ast.stmt)):
+                    if any(
+                        _surely_binds(statement, name)
+                        for statement in before
+                        if isinstance(statement, ast.stmt)
+                    ):
                         return True
-            if isinstance(around, (ast.With, ast.AsyncWith)):
-                if any(i.optional_vars is not None and name in names.bound(i.optional_vars) for i in around.items):
-                    return True
+            if isinstance(around, (ast.With, ast.AsyncWith)) and any(
+                i.optional_vars is not None and name in names.bound(i.optional_vars) for i in around.items
+            ):
+                return True
             if isinstance(around, (ast.For, ast.AsyncFor)) and name in names.bound(around.target):
                 return inside in around.body
             if around is self.function:
@@ -267,7 +279,11 @@ class Place:
             return
         found: set[str] = set()
         for node in ast.walk(definition):
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == first[0]:
+            if (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.value, ast.Name)
+                and node.value.id == first[0]
+            ):
                 found.add(node.attr)
             elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
                 found.add(node.target.id)
@@ -302,7 +318,7 @@ class Place:
     def terminal_name(self) -> str:
         """A name for the scope's registry: `terminal`, unless the function means something else by it."""
         for node in ast.walk(self.around[-1]):
-            if "terminal" in names._bound_by(node) and not self._is_other_scope(node):
+            if "terminal" in names.bound_by(node) and not self._is_other_scope(node):
                 break
             if isinstance(node, ast.Name) and node.id == "terminal" and not self._is_other_scope(node):
                 break
@@ -322,7 +338,11 @@ class Place:
                 for item in around.items:
                     target = item.optional_vars
                     call = item.context_expr
-                    if isinstance(target, ast.Name) and target.id == "terminal" and isinstance(call, ast.Call):
+                    if (
+                        isinstance(target, ast.Name)
+                        and target.id == "terminal"
+                        and isinstance(call, ast.Call)
+                    ):
                         return _last_name(call.func).endswith("terminal_scope")
         return False
 
@@ -350,11 +370,14 @@ def narrowly_guarded(tree: SourceTree, node: ast.AST) -> bool:
     """Whether a handler around `node` in its function names something narrower than `Exception`."""
     inside = node
     for around in tree.ancestors(node):
-        if isinstance(around, (*FunctionNode.__args__, ast.Lambda)):  # type: ignore[attr-defined]
+        if isinstance(around, CALLABLES):
             return False
         if isinstance(around, (ast.Try, ast.TryStar)) and inside in around.body:
             for handler in around.handlers:
-                if handler.type is not None and _last_name(handler.type) not in {"Exception", "BaseException"}:
+                if handler.type is not None and _last_name(handler.type) not in {
+                    "Exception",
+                    "BaseException",
+                }:
                     return True
         if isinstance(around, (ast.With, ast.AsyncWith)) and inside in around.body:
             for item in around.items:
@@ -365,9 +388,7 @@ def narrowly_guarded(tree: SourceTree, node: ast.AST) -> bool:
     return False
 
 
-def contexts_in(
-    view: ModuleView, frame: Frame, fact: object, record: Record
-) -> Iterator[m.Expression]:
+def contexts_in(view: ModuleView, frame: Frame, fact: object, record: Record) -> Iterator[m.Expression]:
     """Yield the expressions by which a step reaches a durable context: what it is called on, and what it is given."""
     if isinstance(fact, m.Item):
         fact = fact.manager
@@ -412,7 +433,7 @@ def _surely_binds(statement: ast.stmt, name: str) -> bool:
     return False
 
 
-def _expressions(block: Iterable[m.Statement]) -> Iterator[m.Expression]:
+def expressions_in(block: Iterable[m.Statement]) -> Iterator[m.Expression]:
     for statement in block:
         waiting = list(expressions_of(statement))
         while waiting:
@@ -420,7 +441,7 @@ def _expressions(block: Iterable[m.Statement]) -> Iterator[m.Expression]:
             yield expression
             waiting.extend(operands(expression))
         for inside in blocks_of(statement):
-            yield from _expressions(inside)
+            yield from expressions_in(inside)
 
 
 def _last_name(expression: ast.expr) -> str:

@@ -6,8 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from durable_lint.fixes import names, scope
-from durable_lint.fixes.cleanup import Parts, _called_name
-from durable_lint.fixes.scope import Header, _clause_colon, _header_comments, _last_row
+from durable_lint.fixes.cleanup import Parts, called_name
+from durable_lint.fixes.scope import Header, clause_colon, header_comments, last_row
 from durable_lint.fixes.tree import Change, Refused, own_nodes
 
 if TYPE_CHECKING:
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from durable_lint.rules.ldc205 import Repeated
 
 
-def rewrite(
-    place: Place, handler: m.Handler, found: Repeated, is_first_party: Callable[[str], bool]
-) -> Fix:
+def rewrite(place: Place, handler: m.Handler, found: Repeated, is_first_party: Callable[[str], bool]) -> Fix:
     """Return the fix that registers a repeated cleanup once. Raises `Refused`."""
     node, facts, tree = place.node, place.facts, place.tree
     if not isinstance(node, ast.Try) or len(node.handlers) != 1:
@@ -43,9 +41,9 @@ def rewrite(
         raise Refused("its statements stand on one line")
     pieces = cleanup.pieces(again, found.again, first.lineno)
     parts = cleanup.take_apart(pieces, keep_trailing=False, keep_leading=False)
-    colon = _clause_colon(place, clause)
-    comments = _header_comments(place, colon, clause.body[0])
-    end_row = _last_row(node.orelse) if node.orelse else _last_row(clause.body)
+    colon = clause_colon(place, clause)
+    comments = header_comments(place, colon, clause.body[0])
+    end_row = last_row(node.orelse) if node.orelse else last_row(clause.body)
     inside = tree.comments_in(tree.start(clause), tree.row_end(end_row))
     shown = {text for piece in pieces for text in (*piece.above, piece.beside)}
     for piece in pieces:
@@ -104,7 +102,9 @@ def _rewrite_list(
         ):
             raise Refused(f"`{found.name}` is used in another way than to append (line {use.lineno})")
         change.replace(
-            tree.start(statement), tree.end(statement), _compensation(place, cleanup.terminal, kind, call.args[0])
+            tree.start(statement),
+            tree.end(statement),
+            _compensation(place, cleanup.terminal, kind, call.args[0]),
         )
     if _runs_late(loop):
         raise Refused("the loop does more than to call each of them")
@@ -113,15 +113,15 @@ def _rewrite_list(
         if not tree.starts_line(part) or tree.comments_in(tree.row_start(part.lineno), end):
             raise Refused("comments or other code stand beside the list")
         change.replace(tree.row_start(part.lineno), end, "")
-    listed = tuple(c.text for c in tree.comments_in(tree.start(clause), tree.row_end(_last_row(clause.body))))
-    header = Header(clause.lineno, "", listed, "", _last_row(clause.body))
+    listed = tuple(c.text for c in tree.comments_in(tree.start(clause), tree.row_end(last_row(clause.body))))
+    header = Header(clause.lineno, "", listed, "", last_row(clause.body))
     scope.compose(change, place, cleanup, Parts([], [], []), header, keeps_handlers=False)
     return scope.finish(change, place, cleanup, is_first_party, f"what `{found.name}` holds")
 
 
 def _list_made(place: Place, name: str) -> ast.stmt:
     """Return the statement `name = []`, the only one that binds the list, before the block."""
-    binding = [n for n in own_nodes(*place.function.body) if name in set(names._bound_by(n))]
+    binding = [n for n in own_nodes(*place.function.body) if name in set(names.bound_by(n))]
     for statement in own_nodes(*place.function.body):
         match statement:
             case ast.Assign(targets=[ast.Name(id=target)], value=ast.List(elts=[])) if target == name:
@@ -144,7 +144,11 @@ def _runs_late(loop: ast.stmt) -> bool:
         return bool(call.args or call.keywords)
     if isinstance(call.func, ast.Attribute) and call.func.attr == "step" and call.args:
         func = call.args[0]
-        if isinstance(func, ast.Lambda) and isinstance(func.body, ast.Call) and isinstance(func.body.func, ast.Name):
+        if (
+            isinstance(func, ast.Lambda)
+            and isinstance(func.body, ast.Call)
+            and isinstance(func.body.func, ast.Name)
+        ):
             return bool(func.body.args or func.body.keywords)
     return True
 
@@ -160,19 +164,24 @@ def _compensation(place: Place, terminal: str, kind: str, given: ast.expr) -> st
             raise Refused("a compensation with parameters")
         if len(arguments.args) != len(arguments.defaults):
             raise Refused("a compensation with parameters")
-        name = _called_name(given.body) or kind
+        name = called_name(given.body) or kind
         listed = text.partition("lambda")[2][: tree.start(given.body) - tree.start(given) - len("lambda")]
         inner = listed.rpartition(":")[0].strip()
-        unused = "_" if "_" not in names.mentioned(given) else names.fresh("step_context", names.mentioned(given))
+        unused = (
+            "_" if "_" not in names.mentioned(given) else names.fresh("step_context", names.mentioned(given))
+        )
         if inner and place.is_annotated:
             unused = f"*{unused}"
         parameters = f"{unused}, {inner}" if inner else unused
         return f'{terminal}.{kind}(lambda {parameters}: {tree.slice(given.body)}, name="{name}")'
     if isinstance(given, ast.Name) and given.id not in place.changed:
-        name = _called_name(ast.Call(given, [], [])) or kind
+        name = called_name(ast.Call(given, [], [])) or kind
         return f'{terminal}.{kind}(lambda _: {text}(), name="{name}")'
-    if isinstance(given, ast.Call) and getattr(given.func, "id", getattr(given.func, "attr", "")) == "partial":
-        name = _called_name(ast.Call(given.args[0], [], [])) if given.args else kind
+    if (
+        isinstance(given, ast.Call)
+        and getattr(given.func, "id", getattr(given.func, "attr", "")) == "partial"
+    ):
+        name = called_name(ast.Call(given.args[0], [], [])) if given.args else kind
         star = "*" if place.is_annotated else ""
         return f'{terminal}.{kind}(lambda {star}_, undo={text}: undo(), name="{name or kind}")'
     raise Refused("what a compensation calls cannot be seen")

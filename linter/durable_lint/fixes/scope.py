@@ -53,11 +53,11 @@ def rewrite_finally(place: Place, is_first_party: Callable[[str], bool], *, in_m
         raise Refused("its `finally` cannot be found")
     start = place.tree.offset(finally_at.row, finally_at.column)
     colon = place.tree.colon(start)
-    comments = _header_comments(place, colon, node.finalbody[0])
+    comments = header_comments(place, colon, node.finalbody[0])
     pieces = cleanup.pieces(node.finalbody, facts.finalbody, place.tree.row_of(colon))  # type: ignore[union-attr]
     pieces = _without_header_comments(pieces, comments)
     parts = cleanup.take_apart(pieces)
-    header = Header(finally_at.row, "finally:", comments, "", _last_row(node.finalbody))
+    header = Header(finally_at.row, "finally:", comments, "", last_row(node.finalbody))
     change = Change(place.tree)
     compose(change, place, cleanup, parts, header, keeps_handlers=bool(node.handlers or node.orelse))
     return finish(change, place, cleanup, is_first_party, described(parts))
@@ -85,15 +85,17 @@ def rewrite_handler(
     cleanup = new_cleanup(place, spot, "compensate")
     tree = place.tree
     start = tree.start(clause)
-    colon = _clause_colon(place, clause)
-    comments = _header_comments(place, colon, clause.body[0])
+    colon = clause_colon(place, clause)
+    comments = header_comments(place, colon, clause.body[0])
     pieces = cleanup.pieces(clause.body[:-1], handler.body[:-1], tree.row_of(colon))
     pieces = _without_header_comments(pieces, comments)
     parts = cleanup.take_apart(pieces, keep_trailing=False)
-    raised = tuple(c.text for c in tree.comments_in(tree.end(clause.body[-2]), tree.row_end(last.end_lineno or 0)))
+    raised = tuple(
+        c.text for c in tree.comments_in(tree.end(clause.body[-2]), tree.row_end(last.end_lineno or 0))
+    )
     raised = tuple(text for text in raised if all(text != piece.beside for piece in pieces))
     header = Header(
-        clause.lineno, tree.text[start:colon], comments + raised, tree.slice(last), _last_row(clause.body)
+        clause.lineno, tree.text[start:colon], comments + raised, tree.slice(last), last_row(clause.body)
     )
     change = Change(tree)
     compose(change, place, cleanup, parts, header, keeps_handlers=False)
@@ -125,9 +127,12 @@ def context_type(place: Place, spot: Spot) -> str | None:
             annotation = argument.annotation
             if argument.arg == spot.text and isinstance(annotation, (ast.Name, ast.Attribute)):
                 return place.tree.slice(annotation)
-            if argument.arg == spot.text and isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-                if annotation.value.replace(".", "").isidentifier():
-                    return place.tree.slice(annotation)
+            if (
+                argument.arg == spot.text
+                and isinstance(annotation, ast.Constant)
+                and isinstance(annotation.value, str)
+            ) and annotation.value.replace(".", "").isidentifier():
+                return place.tree.slice(annotation)
     return imports.imported_as(place.tree, aws.PACKAGE, "DurableContext", place.around[-1])
 
 
@@ -189,7 +194,11 @@ def compose(
     base = outer + unit * depth
     opening = f"with {scope_header(change, place, cleanup.spot, cleanup.terminal, _party(place))}:"
     registrations = cleanup.registrations(parts.actions, base + unit, unit)
-    alone = [base + unit + comment + newline for comment in header.comments] if not (inside and parts.leading) else []
+    alone = (
+        [base + unit + comment + newline for comment in header.comments]
+        if not (inside and parts.leading)
+        else []
+    )
     if around and parts.trailing and not parts.leading:
         alone = []
     registrations = "".join(alone) + registrations
@@ -243,7 +252,9 @@ def _party(place: Place) -> Callable[[str], bool]:
     return is_first_party
 
 
-def _clause(place: Place, header: Header, pieces: list[Piece], indent: str, unit: str, *, with_last: bool) -> str:
+def _clause(
+    place: Place, header: Header, pieces: list[Piece], indent: str, unit: str, *, with_last: bool
+) -> str:
     tree = place.tree
     newline = tree.source.newline
     deeper = indent + unit
@@ -260,7 +271,7 @@ def _clause(place: Place, header: Header, pieces: list[Piece], indent: str, unit
     return "".join(line + newline for line in lines)
 
 
-def _header_comments(place: Place, colon: int, first: ast.stmt) -> tuple[str, ...]:
+def header_comments(place: Place, colon: int, first: ast.stmt) -> tuple[str, ...]:
     """Return the comment that stands beside a clause's keyword."""
     tree = place.tree
     end = tree.row_end(tree.row_of(colon))
@@ -275,7 +286,7 @@ def _without_header_comments(pieces: list[Piece], comments: tuple[str, ...]) -> 
     return [replace(pieces[0], above=pieces[0].above[len(comments) :]), *pieces[1:]]
 
 
-def _clause_colon(place: Place, clause: ast.ExceptHandler) -> int:
+def clause_colon(place: Place, clause: ast.ExceptHandler) -> int:
     tree = place.tree
     if clause.type is None:
         return tree.colon(tree.start(clause))
@@ -292,5 +303,5 @@ def _clause_colon(place: Place, clause: ast.ExceptHandler) -> int:
     raise Refused("its header cannot be read")
 
 
-def _last_row(block: list[ast.stmt]) -> int:
+def last_row(block: list[ast.stmt]) -> int:
     return block[-1].end_lineno or block[-1].lineno

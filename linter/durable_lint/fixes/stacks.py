@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from durable_lint.facts import model as m
 from durable_lint.fixes import imports, managers, names, scope
-from durable_lint.fixes.cleanup import Cleanup, _called_name, step_arguments
+from durable_lint.fixes.cleanup import Cleanup, called_name, step_arguments
 from durable_lint.fixes.place import Place, printable
-from durable_lint.fixes.tree import Change, FunctionNode, Refused, own_nodes
-from durable_lint.project.suspension import Step, steps
+from durable_lint.fixes.tree import Change, Refused, own_nodes
+from durable_lint.project.suspension import Step
 from durable_lint.project.values import (
     ContextMethod,
     External,
@@ -20,7 +20,6 @@ from durable_lint.project.values import (
 )
 from durable_lint.rules.finding import Applicability, Fix
 from durable_lint.rules.ldc103 import registered_effect
-from durable_lint.sdk import aws
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,8 +69,10 @@ def rewrite(
     found = _registrations(place, entry.optional_vars.id, frame)
     entered = [r for r in found if r.method == "enter_context" and r.effect]
     effects = [r for r in found if r.effect]
-    mended = [v for r in effects for v in r.values if isinstance(v, Manager)]
-    if len(entered) == len(effects) and all(r.values and all(isinstance(v, Manager) for v in r.values) for r in effects):
+    mended: list[Value] = [v for r in effects for v in r.values if isinstance(v, Manager)]
+    if len(entered) == len(effects) and all(
+        r.values and all(isinstance(v, Manager) for v in r.values) for r in effects
+    ):
         return managers.mend(place.view, mended, place_of, place, is_first_party)
     if mended:
         raise Refused("it holds managers and callbacks: mend the managers first")
@@ -88,7 +89,9 @@ def _registrations(place: Place, stack: str, frame: Frame) -> list[Registration]
         if node.id != stack:
             continue
         if node not in inside:
-            raise Refused(f"`{stack}` is used outside the block, or in a function inside it (line {node.lineno})")
+            raise Refused(
+                f"`{stack}` is used outside the block, or in a function inside it (line {node.lineno})"
+            )
         attribute = tree.parent(node)
         call = tree.parent(attribute) if attribute is not None else None
         statement = tree.parent(call) if call is not None else None
@@ -102,7 +105,11 @@ def _registrations(place: Place, stack: str, frame: Frame) -> list[Registration]
             raise Refused(f"`{stack}` is used in another way than to register (line {node.lineno})")
         if isinstance(statement, ast.Assign) and attribute.attr != "enter_context":
             raise Refused(f"what `{stack}.{attribute.attr}` returns is kept (line {node.lineno})")
-        if not call.args or any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
+        if (
+            not call.args
+            or any(isinstance(a, ast.Starred) for a in call.args)
+            or any(k.arg is None for k in call.keywords)
+        ):
             raise Refused(f"what is registered on line {node.lineno} cannot be seen")
         fact = place.fact(call)
         if not isinstance(fact, m.Call):
@@ -216,10 +223,7 @@ class _Writer:
             return
         if not isinstance(statement, ast.Expr):
             raise Refused(f"the registration on line {call.lineno} is kept")
-        if registration.method == "push":
-            text = self._push(registration)
-        else:
-            text = self._callback(registration)
+        text = self._push(registration) if registration.method == "push" else self._callback(registration)
         self.change.replace(tree.start(statement), tree.end(statement), text)
 
     # ------------------------------------------------ callbacks
@@ -234,7 +238,9 @@ class _Writer:
             return self._in_context(registration)
         parameter = self._unused(target, *given, *call.keywords)
         called = self._called(target, given, call.keywords)
-        return self._registered("cleanup", parameter, called, _called_name(ast.Call(target, [], [])) or "cleanup")
+        return self._registered(
+            "cleanup", parameter, called, called_name(ast.Call(target, [], [])) or "cleanup"
+        )
 
     def _suspends(self, registration: Registration) -> bool:
         view = self.place.view
@@ -248,16 +254,19 @@ class _Writer:
         call = registration.call
         tree = self.place.tree
         target = call.args[0]
-        if not isinstance(target, ast.Attribute) or "".join(tree.slice(target.value).split()) != self.spot.text:
+        if (
+            not isinstance(target, ast.Attribute)
+            or "".join(tree.slice(target.value).split()) != self.spot.text
+        ):
             raise Refused("it registers a durable call on another context")
         if methods == {"step"}:
             made = ast.Call(target, call.args[1:], call.keywords)
             func, name, config = step_arguments(made)
             self._need_now(func)
             texts = [tree.slice(func)]
-            given = self.cleanup._given_name(name) if not isinstance(name, (ast.JoinedStr, ast.Name)) else ""
+            given = self.cleanup.given_name(name) if not isinstance(name, (ast.JoinedStr, ast.Name)) else ""
             if name is None or given:
-                texts.append(f'name="{given or self.cleanup._step_name(func)}"')
+                texts.append(f'name="{given or self.cleanup.step_name(func)}"')
             else:
                 texts.append(f"name={tree.slice(name)}")
             if config is not None:
@@ -270,19 +279,18 @@ class _Writer:
 
     def _in_context(self, registration: Registration) -> str:
         call = registration.call
-        tree = self.place.tree
         target, given = call.args[0], call.args[1:]
         parameter = names.fresh("action_context", names.mentioned(call))
-        replaced = {use for use in self.cleanup._context_uses([call])}
+        replaced = set(self.cleanup.context_uses([call]))
         if not replaced:
             raise Refused("it registers something that makes durable calls and is not given the context")
         for frame in self.place.frames:
             record = frame.records.get(registration.fact)
-            if record is not None and not all(self.cleanup._only_own(t, set()) for t in record.actions):
+            if record is not None and not all(self.cleanup.only_own(t, set()) for t in record.actions):
                 raise Refused("it registers something that reaches a durable context by itself")
         self.replaced = {id(use): parameter for use in replaced}
         called = self._called(target, given, call.keywords)
-        name = _called_name(ast.Call(target, [], [])) or "cleanup"
+        name = called_name(ast.Call(target, [], [])) or "cleanup"
         return self._registered("cleanup_in_context", parameter, called, name)
 
     replaced: dict[int, str] | None = None
@@ -330,7 +338,11 @@ class _Writer:
         return text
 
     def _unused(self, *nodes: ast.AST) -> str:
-        return "_" if "_" not in names.mentioned(*nodes) else names.fresh("step_context", names.mentioned(*nodes))
+        return (
+            "_"
+            if "_" not in names.mentioned(*nodes)
+            else names.fresh("step_context", names.mentioned(*nodes))
+        )
 
     def _registered(self, method: str, parameter: str, called: str, name: str) -> str:
         listed = [parameter]
@@ -372,12 +384,12 @@ class _Writer:
         function = place.function
         if name in names.changed_inside_functions(place.tree.tree):
             return False
-        binding = [n for n in own_nodes(*function.body) if name in set(names._bound_by(n))]
+        binding = [n for n in own_nodes(*function.body) if name in set(names.bound_by(n))]
         if name in names.parameters(function):
             return not binding
         if not binding:
             for outer in place.around[1:]:
-                bound = [n for n in own_nodes(*outer.body) if name in set(names._bound_by(n))]
+                bound = [n for n in own_nodes(*outer.body) if name in set(names.bound_by(n))]
                 if name in names.parameters(outer) or bound:
                     return len(bound) + (name in names.parameters(outer)) == 1
             return True
@@ -400,15 +412,17 @@ class _Writer:
             raise Refused(f"what is pushed on line {call.lineno} makes durable calls")
         for value in functions:
             if _uses_parameters(value.function) or _may_return(self.place, value.function, registration):
-                raise Refused(f"what is pushed on line {call.lineno} is told of the exception, or can swallow it")
+                raise Refused(
+                    f"what is pushed on line {call.lineno} is told of the exception, or can swallow it"
+                )
         if isinstance(target, ast.Lambda):
             if names.parameters(target) & names.read_names(target.body):
                 raise Refused(f"what is pushed on line {call.lineno} is told of the exception")
             parameter = self._unused(target.body)
             called = self._one_line(self.place.tree.slice(target.body))
-            return self._registered("cleanup", parameter, called, _called_name(target.body) or "cleanup")
+            return self._registered("cleanup", parameter, called, called_name(target.body) or "cleanup")
         called = f"{self._function(target)}(None, None, None)"
-        return self._registered("cleanup", "_", called, _called_name(ast.Call(target, [], [])) or "cleanup")
+        return self._registered("cleanup", "_", called, called_name(ast.Call(target, [], [])) or "cleanup")
 
     def _enter(self, registration: Registration) -> None:
         tree = self.place.tree
@@ -421,7 +435,7 @@ class _Writer:
         frame = self.place.frames[0]
         closed = registration.fact.arguments[0]
         assert isinstance(closed, m.Call)
-        managers._check_close(self.place, closed.arguments[0], frame)
+        managers.check_close(self.place, closed.arguments[0], frame)
         if not tree.starts_line(statement):
             raise Refused(f"other code stands on line {call.lineno}")
         thing = manager.args[0]
@@ -432,14 +446,16 @@ class _Writer:
                 raise Refused(f"what is entered on line {call.lineno} has no name of its own")
             name = statement.targets[0].id
         else:
-            wanted = printable(managers._made_by(thing), "resource").replace("-", "_")
+            wanted = printable(managers.made_by(thing), "resource").replace("-", "_")
             name = names.fresh(wanted, self.place.taken | self.cleanup.defined)
             self.cleanup.defined.add(name)
         shown = name
         if not self._is_bound_once(name) or _loops(self.place, statement):
             self.defaults.append((name, name))
         label = printable(f"close_{name}", "close")
-        lines = f"{name} = {text}{newline}{indent}{self._registered('cleanup', '_', f'{shown}.close()', label)}"
+        lines = (
+            f"{name} = {text}{newline}{indent}{self._registered('cleanup', '_', f'{shown}.close()', label)}"
+        )
         self.change.replace(tree.start(statement), tree.end(statement), lines)
 
 
@@ -457,10 +473,10 @@ def _word_for(expression: ast.expr) -> str:
 
 
 def _uses_parameters(function: m.Function) -> bool:
-    from durable_lint.fixes.place import _expressions
+    from durable_lint.fixes.place import expressions_in
 
     own = {parameter.name for parameter in function.parameters}
-    return any(isinstance(e, m.Name) and e.id in own for e in _expressions(function.body))
+    return any(isinstance(e, m.Name) and e.id in own for e in expressions_in(function.body))
 
 
 def _may_return(place: Place, function: m.Function, registration: Registration) -> bool:
@@ -492,5 +508,3 @@ def _returns_value(block: tuple[m.Statement, ...]) -> bool:
             return True
     return False
 
-
-__all__ = ["FunctionNode", "Registration", "aws", "rewrite", "steps"]

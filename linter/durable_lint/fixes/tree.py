@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Block = ast.Try | ast.TryStar | ast.With | ast.AsyncWith
 _Node = TypeVar("_Node", bound=ast.AST)
+CALLABLES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.Module)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 class Refused(Exception):
@@ -73,7 +73,7 @@ class SourceTree:
 
     def find(self, at: m.At, kind: type[_Node] | tuple[type[_Node], ...]) -> _Node:
         """Return the node of a kind at the place of a fact. Raises `Refused` when there is none."""
-        for node in self._places.get(tuple(at), ()):
+        for node in self._places.get((at.row, at.column, at.end_row, at.end_column), ()):
             if isinstance(node, kind):
                 return node
         raise Refused("its place in the file cannot be found")
@@ -210,7 +210,11 @@ class SourceTree:
         done = start
         changes = list(replacements)
         for row in range(self.row_of(start) + 1, self.row_of(max(end - 1, start)) + 1):
-            if row not in self.rows_in_strings and self.indent(row).startswith(old) and self.source.lines[row - 1].strip():
+            if (
+                row not in self.rows_in_strings
+                and self.indent(row).startswith(old)
+                and self.source.lines[row - 1].strip()
+            ):
                 at = self.row_start(row)
                 changes.append((at, at + len(old), new))
         for first, last, text in sorted(changes):
@@ -225,7 +229,7 @@ def own_nodes(*roots: ast.AST) -> Iterator[ast.AST]:
     while waiting:
         node = waiting.pop()
         yield node
-        if isinstance(node, (*FunctionNode.__args__, ast.Lambda)):  # type: ignore[attr-defined]
+        if isinstance(node, CALLABLES):
             arguments = node.args
             waiting.extend(d for d in (*arguments.defaults, *arguments.kw_defaults) if d is not None)
             waiting.extend(getattr(node, "decorator_list", ()))

@@ -92,15 +92,15 @@ def _is_exception(view: ModuleView, frame: Frame, handler: m.Handler) -> bool:
     return {getattr(value, "name", "") for value in values} == {"builtins.Exception"}
 
 
-def repeated(
-    module: m.ModuleFacts, statement: m.Try, following: tuple[m.Statement, ...]
-) -> Repeated | None:
+def repeated(module: m.ModuleFacts, statement: m.Try, following: tuple[m.Statement, ...]) -> Repeated | None:
     """Return how the cleanup of a handler that raises again is repeated, None when it is not."""
     handler = statement.handlers[0]
     last = handler.body[-1]
     if len(handler.body) < 2 or not isinstance(last, m.Raise) or last.cause is not None:
         return None
-    if last.exception is not None and not (isinstance(last.exception, m.Name) and last.exception.id == handler.name):
+    if last.exception is not None and not (
+        isinstance(last.exception, m.Name) and last.exception.id == handler.name
+    ):
         return None
     cleanup = handler.body[:-1]
     kept = _kept_list(cleanup)

@@ -877,7 +877,7 @@ CASES = [
         return "done"
         """,
         None,
-        *(f"# {word}" for word in "one two three four five six seven eight nine".split()),
+        *(f"# {word}" for word in ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]),
     ),
     # ------------------------------------------------ managers
     case(

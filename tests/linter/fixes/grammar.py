@@ -88,7 +88,7 @@ class Writer:
         if roll < 0.25:
             self.put(indent, f'return "value-{self.number()}"')
         elif roll < 0.4 and self.in_loop:
-            self.put(indent, f"if turn == 0:")
+            self.put(indent, "if turn == 0:")
             self.put(indent + 1, self.rng.choice(["continue", "break"]))
 
     def pause(self, indent: int) -> None:
@@ -97,14 +97,20 @@ class Writer:
         if self.rng.random() < 0.75:
             self.put(indent + 1, f'{self.context}.wait(Duration.from_seconds(1), name="pause-{number}")')
         else:
-            self.put(indent + 1, f'{self.context}.run_in_child_context(lambda inner: inner.wait(Duration.from_seconds(1)), name="pause-{number}")')
+            self.put(
+                indent + 1,
+                f'{self.context}.run_in_child_context(lambda inner: inner.wait(Duration.from_seconds(1)), name="pause-{number}")',
+            )
 
     def failure(self, indent: int) -> None:
         self.put(indent, 'if event["fail"]:')
         if self.rng.random() < 0.5:
             self.put(indent + 1, 'raise ValueError("failed")')
         else:
-            self.put(indent + 1, f'{self.context}.step(lambda _: refuse(), name="refuse-{self.number()}", config=ONCE)')
+            self.put(
+                indent + 1,
+                f'{self.context}.step(lambda _: refuse(), name="refuse-{self.number()}", config=ONCE)',
+            )
 
     # ------------------------------------------------ cleanup
 
@@ -117,7 +123,7 @@ class Writer:
         text = f"{about}-{number}"
         note = f'note("{self.name}", f"{text} {{{owned}}}")'
         kind = self.rng.choice(
-            "step step plain plain if-plain if-step wait invoke local loop dead read-later try comment named default".split()
+            ["step", "step", "plain", "plain", "if-plain", "if-step", "wait", "invoke", "local", "loop", "dead", "read-later", "try", "comment", "named", "default"]
         )
         self.feature(kind)
         put = self.put
@@ -131,7 +137,10 @@ class Writer:
                 put(indent + 1, "StepConfig(retry_strategy=RetryPresets.default()),")
                 put(indent, ")")
             case "default":
-                put(indent, f'{self.context}.step(lambda _, kept={owned}: note("{self.name}", f"{text} {{kept}}"), name="{text}")')
+                put(
+                    indent,
+                    f'{self.context}.step(lambda _, kept={owned}: note("{self.name}", f"{text} {{kept}}"), name="{text}")',
+                )
             case "plain":
                 put(indent, note)
             case "comment":
@@ -183,7 +192,7 @@ class Writer:
         if looped:
             self.in_loop = True
         kind = self.rng.choice(
-            "finally finally finally except except-else swallow undo undo-e undo-finally stack closing closing-2 manager manager-undo".split()
+            ["finally", "finally", "finally", "except", "except-else", "swallow", "undo", "undo-e", "undo-finally", "stack", "closing", "closing-2", "manager", "manager-undo"]
         )
         self.feature(kind)
         getattr(self, "_" + kind.replace("-", "_"))(indent, depth, owned)
@@ -200,8 +209,11 @@ class Writer:
         self.put(indent, "try:")
         self.body(indent + 1, depth, owned)
         self.put(indent, "except (ValueError, StepError) as error:")
-        self.put(indent + 1, f"caught = type(error).__name__")
-        self.put(indent + 1, f'{self.context}.step(lambda _: note("{self.name}", caught), name="caught-{self.number()}")')
+        self.put(indent + 1, "caught = type(error).__name__")
+        self.put(
+            indent + 1,
+            f'{self.context}.step(lambda _: note("{self.name}", caught), name="caught-{self.number()}")',
+        )
         if self.rng.random() < 0.3:
             self.put(indent + 1, "raise")
         self.put(indent, "finally:")
@@ -221,7 +233,9 @@ class Writer:
     def _swallow(self, indent: int, depth: int, owned: str) -> None:
         self.put(indent, "try:")
         self.body(indent + 1, depth, owned)
-        self.put(indent, self.rng.choice(["except BaseException:", "except:", "except BaseException as error:"]))
+        self.put(
+            indent, self.rng.choice(["except BaseException:", "except:", "except BaseException as error:"])
+        )
         self.cleanup(indent + 1, owned, about="undo")
 
     def _undo(self, indent: int, depth: int, owned: str) -> None:
@@ -260,7 +274,10 @@ class Writer:
                 self.put(indent + 1, f"for part_{number} in range(2):")
                 self.put(indent + 2, f'stack.callback(note, "{self.name}", f"{text} {{part_{number}}}")')
             else:
-                self.put(indent + 1, f'session_{number} = stack.enter_context(contextlib.closing(Session("{self.name}", "{text}")))')
+                self.put(
+                    indent + 1,
+                    f'session_{number} = stack.enter_context(contextlib.closing(Session("{self.name}", "{text}")))',
+                )
         self.body(indent + 1, depth, owned)
 
     def _closing(self, indent: int, depth: int, owned: str) -> None:
@@ -348,7 +365,9 @@ def handler(seed: int) -> Written:
     writer.block(indent, depth)
     if rng.random() < 0.3:
         writer.block(indent, 0)
-    writer.put(indent, "return later" if "read-later" in writer.features and rng.random() < 0.7 else 'return "end"')
+    writer.put(
+        indent, "return later" if "read-later" in writer.features and rng.random() < 0.7 else 'return "end"'
+    )
     if reach == "attribute":
         writer.put(0, "")
         writer.put(0, "")

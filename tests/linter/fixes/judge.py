@@ -103,7 +103,9 @@ def _same_effects(straight: list[str], paused: list[str]) -> bool:
     handled = {text for text in straight if text.startswith("undo-") or text.endswith("Error")}
     if not handled <= set(paused):
         return False
-    return [text for text in straight if text not in handled] == [text for text in paused if text not in handled]
+    return [text for text in straight if text not in handled] == [
+        text for text in paused if text not in handled
+    ]
 
 
 def _owners(source: str) -> dict[int, str]:

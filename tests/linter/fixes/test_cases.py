@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tests.linter.fixes.cases import Case
 
-HELPERS = '''
+HELPERS = """
 from aws_durable_execution_sdk_python import durable_step
 from outside import note_step
 
@@ -44,7 +44,7 @@ def pause_if(stage, event):
         stage.wait(Duration.from_seconds(1), name="pause")
 
 
-'''
+"""
 
 
 _AT_ONCE = 10
@@ -109,7 +109,11 @@ def runs(folder: Path) -> dict[str, dict[str, trial.Outcome]]:
     for start in range(0, len(fixable), _AT_ONCE):
         names = [case.name for case in fixable[start : start + _AT_ONCE]]
         for fails in (False, True):
-            for label, source, pauses in (("before", before, False), ("after", after, False), ("paused", after, True)):
+            for label, source, pauses in (
+                ("before", before, False),
+                ("after", after, False),
+                ("paused", after, True),
+            ):
                 played = trial.play_all(source, names, {"pause": pauses, "fail": fails})
                 found.setdefault(f"{label} {fails}", {}).update(played)
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from contextvars import copy_context
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from textwrap import dedent
@@ -31,7 +32,7 @@ def rewrite(text: str, sdk_version: str = "3.0.0", *, unsafe: bool = True) -> tu
         path = root / "plugin.py"
         path.write_text(text, encoding="utf-8")
         (root / "pyproject.toml").touch()
-        linter = Linter(Settings(root=root, sdk_version=sdk_version))
+        linter = Linter(Settings(root=root, sdk_version=sdk_version), with_fixes=True)
         rewritten = Rewriter(linter, unsafe_fixes=unsafe).rewrite(path)
         return rewritten.contents.get(path, text.encode()).decode(), rewritten
 
@@ -43,7 +44,7 @@ def changed(before: str, after: str) -> str:
 
 
 def check_transformed(body: str, expected: str, *, sdk_version: str = "3.0.0", **kinds: str) -> str:
-    """Fix a plugin class, compare the lines that changed, and fix it again: nothing is left and nothing changes."""
+    """Fix a plugin class, compare the lines that changed, and fix it again, which changes nothing."""
     before = source(body, **kinds)
     after, rewritten = rewrite(before, sdk_version)
     assert changed(before, after) == dedent(expected).strip("\n")
@@ -179,18 +180,32 @@ def test_sdk_17_needs_install_as_well() -> None:
         ),
         ("def on_user_function_start(self, info): xray_recorder.begin_subsegment(info.name)", "is not known"),
         (
-            "def on_user_function_start(self, info):\n    self._token = OPERATION.set(info.name)\n    print(self._token)",
+            """
+            def on_user_function_start(self, info):
+                self._token = OPERATION.set(info.name)
+                print(self._token)
+            """,
             "its token is kept",
         ),
         (
-            "def on_user_function_start(self, info):\n    self._attach(info.name)\n"
-            "def _attach(self, name):\n    OPERATION.set(name)",
+            """
+            def on_user_function_start(self, info):
+                self._attach(info.name)
+
+            def _attach(self, name):
+                OPERATION.set(name)
+            """,
             "not given the notification",
         ),
         (
-            "def on_user_function_start(self, info):\n    OPERATION.set(info.name)\n"
-            "def on_user_function_end(self, info):\n"
-            "    if info.outcome is UserFunctionOutcome.INCOMPLETE:\n        self.paused += 1",
+            """
+            def on_user_function_start(self, info):
+                OPERATION.set(info.name)
+
+            def on_user_function_end(self, info):
+                if info.outcome is UserFunctionOutcome.INCOMPLETE:
+                    self.paused += 1
+            """,
             "deals with INCOMPLETE",
         ),
         (
@@ -243,7 +258,7 @@ def test_the_completion_hook_is_added_with_the_release_alone() -> None:
 
 def test_a_completion_plugin_gets_the_hook_only() -> None:
     check_transformed(
-        f"{ATTACHES}\ndef on_user_function_end(self, info):\n    self._release(info)\n    super().on_user_function_end(info)\n"
+        f"{ATTACHES}\ndef on_user_function_end(self, info):\n    self._release(info)\n    self.ended += 1\n"
         f"\ndef _release(self, info):\n    {RELEASE}\n",
         """
         +     def on_user_function_complete(self, info):
@@ -267,6 +282,14 @@ def test_a_release_that_cannot_be_told_apart_is_left_with_a_reason(end: str, rea
     assert reason in refusal(body, sdk_version="1.7.0")
 
 
+def test_the_plugin_that_is_run_on_sdk_17_is_what_the_fix_makes() -> None:
+    """`tests/runtime/plugin/test_rewritten.py` runs both on every SDK."""
+    folder = Path(__file__).parents[2] / "runtime" / "plugin" / "rewritten"
+    after, rewritten = rewrite((folder / "before.py").read_text(encoding="utf-8"), "1.7.0")
+    assert [finding.code for finding in rewritten.fixed] == ["LDC302"]
+    assert after == (folder / "after.py").read_text(encoding="utf-8")
+
+
 # ---------------------------------------------------------------- LDC303
 
 
@@ -286,7 +309,7 @@ def test_a_release_is_taken_out_of_a_condition() -> None:
 def test_what_else_stands_under_the_condition_stays_there() -> None:
     check_transformed(
         f"{ATTACHES}\ndef on_user_function_end(self, info):\n"
-        f"    if info.outcome is UserFunctionOutcome.FAILED:\n        {RELEASE}\n        self.failures += 1\n",
+        f"    if info.outcome is UserFunctionOutcome.FAILED:\n        {RELEASE}\n        self.failed += 1\n",
         f"""
         +         {RELEASE}
         -             {RELEASE}
@@ -298,7 +321,8 @@ def test_a_release_is_moved_above_an_early_return_with_what_it_needs() -> None:
     check_transformed(
         f'{ATTACHES}\ndef on_user_function_end(self, info):\n    """Ends."""\n'
         "    if info.error is None:\n        return\n"
-        "    key = info.operation_id\n    token = self._tokens.pop(key)\n    self.failures += 1\n    OPERATION.reset(token)\n",
+        "    key = info.operation_id\n    token = self._tokens.pop(key)\n    self.failures += 1\n"
+        "    OPERATION.reset(token)\n",
         """
         +         key = info.operation_id
         +         token = self._tokens.pop(key)
@@ -355,7 +379,8 @@ def test_the_end_hook_is_added_where_there_is_none() -> None:
 
 
 def test_the_end_of_an_invocation_is_not_about_one_function() -> None:
-    body = f"{ATTACHES}\ndef on_invocation_end(self, info):\n    for token in self._tokens.values():\n        OPERATION.reset(token)\n"
+    sweep = "for token in self._tokens.values():\n        OPERATION.reset(token)"
+    body = f"{ATTACHES}\ndef on_invocation_end(self, info):\n    {sweep}\n"
     assert "is not about one function" in refusal(body)
 
 
@@ -487,7 +512,7 @@ def test_a_fixed_plugin_lets_go_where_the_original_did_not(name: str) -> None:
 
 
 def stays_clean(text: str) -> bool:
-    """Whether a worker is as it was after functions on it have suspended, been orphaned, failed and returned."""
+    """Whether a worker is as it was after functions on it were suspended, orphaned, failed and returned."""
     namespace: dict[str, Any] = {"__name__": "plugin_under_test"}
     exec(compile(text, "<plugin>", "exec"), namespace)
     current = namespace["current"]
@@ -501,8 +526,8 @@ def stays_clean(text: str) -> bool:
         clean = True
         with invocation(namespace["Plugin"]()) as invoked, worker() as on_worker:
             before = on_worker(current)
-            for error in exits:
-                on_worker(lambda error=error: attempt_to(lambda: invoked.run(leaves_by(error), "function")))
+            for function in map(leaves_by, exits):
+                on_worker(partial(attempt_to, partial(invoked.run, function, "function")))
                 clean = clean and on_worker(current) == before
             on_worker(lambda: invoked.run(lambda: None, "function"))
             return bool(clean and on_worker(current) == before)

@@ -48,6 +48,7 @@ def play_all(source: str, names: Sequence[str], event: dict[str, bool]) -> dict[
         note(name, text)
 
     outside = types.ModuleType("outside")
+
     def note_step(context: DurableContext, name: str, text: str) -> None:
         context.step(lambda _: note(name, text), name=text)
 
