@@ -5,6 +5,7 @@ it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from durable_lint.config.load import ConfigError
@@ -75,7 +76,7 @@ class Total:
             suppressed=self.suppressed,
             fixed=tuple(fixed),
             unsafe_fixes=unsafe_fixes,
-            source=linter.source,
+            source=lru_cache(maxsize=32)(linter.source),
         )
 
 

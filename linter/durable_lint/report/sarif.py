@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from durable_lint.report.run import Failure, Run
     from durable_lint.report.style import Style
     from durable_lint.rules.finding import Edit, Finding, Position, Related
+    from durable_lint.source.text import SourceText
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _BASE = "SRCROOT"
@@ -61,7 +62,7 @@ def log(run: Run, rules: Mapping[str, RuleInfo]) -> dict[str, object]:
                     }
                 ],
                 "results": [
-                    _result(finding, fingerprint, codes, root)
+                    _result(finding, fingerprint, codes, root, run.source(finding.path))
                     for finding, fingerprint in zip(run.findings, prints, strict=True)
                 ],
             }
@@ -93,12 +94,14 @@ def _rule(rule: RuleInfo) -> dict[str, object]:
     }
 
 
-def _result(finding: Finding, fingerprint: str, codes: Sequence[str], root: Path) -> dict[str, object]:
+def _result(
+    finding: Finding, fingerprint: str, codes: Sequence[str], root: Path, source: SourceText | None
+) -> dict[str, object]:
     result: dict[str, object] = {
         "ruleId": finding.code,
         "level": "error",
         "message": {"text": finding.message},
-        "locations": [_location(finding.path, finding.start, finding.end, root)],
+        "locations": [_location(finding.path, finding.start, finding.end, root, source)],
         "partialFingerprints": {"durableLint/v1": fingerprint},
     }
     if finding.code in codes:
@@ -143,8 +146,24 @@ def _related(related: Related, index: int, root: Path) -> dict[str, object]:
     }
 
 
-def _location(path: Path, start: Position, end: Position, root: Path) -> dict[str, object]:
-    return {"physicalLocation": {"artifactLocation": _artifact(path, root), "region": _region(start, end)}}
+def _location(
+    path: Path, start: Position, end: Position, root: Path, source: SourceText | None = None
+) -> dict[str, object]:
+    region: dict[str, object] = {**_region(start, end)}
+    physical: dict[str, object] = {"artifactLocation": _artifact(path, root), "region": region}
+    if source is not None and end.row <= len(source.lines):
+        region["snippet"] = {"text": source.text[source.offset(*_pair(start)) : source.offset(*_pair(end))]}
+        first, last = max(1, start.row - 2), min(len(source.lines), end.row + 2)
+        physical["contextRegion"] = {
+            "startLine": first,
+            "endLine": last,
+            "snippet": {"text": "\n".join(source.lines[first - 1 : last])},
+        }
+    return {"physicalLocation": physical}
+
+
+def _pair(position: Position) -> tuple[int, int]:
+    return position.row, position.column
 
 
 def _region(start: Position, end: Position) -> dict[str, int]:

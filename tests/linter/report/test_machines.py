@@ -119,7 +119,15 @@ def test_sarif_says_everything_that_code_scanning_shows(review: Path) -> None:
     assert rules[result["ruleIndex"]]["id"] == result["ruleId"] == "LDC101"
     place = result["locations"][0]["physicalLocation"]
     assert place["artifactLocation"] == {"uri": "orders/review.py", "uriBaseId": "SRCROOT"}
-    assert place["region"] == {"startLine": 41, "startColumn": 5, "endLine": 41, "endColumn": 12}
+    assert place["region"] == {
+        "startLine": 41,
+        "startColumn": 5,
+        "endLine": 41,
+        "endColumn": 12,
+        "snippet": {"text": "finally"},
+    }
+    assert "return callback.result()" not in place["contextRegion"]["snippet"]["text"]
+    assert "terminate(vm)" in place["contextRegion"]["snippet"]["text"]
     assert result["relatedLocations"][0]["message"]["text"] == "callback.result: can suspend here"
     (change,) = result["fixes"][0]["artifactChanges"]
     assert change["replacements"][0]["insertedContent"]["text"] == "pass"
