@@ -49,18 +49,22 @@ def _waits(life: Life, context: DurableContext, form: str, body: Callable[[Durab
 
 
 def _resumed_beside_work(form: str, nesting: NestingType) -> Callable[[Life], Handler]:
-    """One branch waits a second in a scope while its sibling works for longer, in real time."""
+    """One branch waits a second, in real time, in a scope, while its sibling works until that scope's body
+    ends.
+    """
+    ended = threading.Event()
 
     def build(life: Life) -> Handler:
+        def wait(inner: DurableContext) -> None:
+            inner.wait(SECOND, name="wait")
+            ended.set()
+
         def work(branch: DurableContext) -> None:
-            branch.step(lambda _: time.sleep(2.5), name="work")
+            branch.step(lambda _: ended.wait(20 if HAS_TIMERS_DURING_INVOCATION else 2.5), name="work")
 
         def handler(_event: Any, context: DurableContext) -> str:
             context.parallel(
-                [
-                    lambda branch: _waits(life, branch, form, lambda inner: inner.wait(SECOND, name="wait")),
-                    work,
-                ],
+                [lambda branch: _waits(life, branch, form, wait), work],
                 name="fan",
                 config=ParallelConfig(nesting_type=nesting),
             ).throw_if_error()

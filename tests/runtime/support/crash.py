@@ -318,7 +318,9 @@ class _Running:
                 raise Hung("\n".join(["the execution did not end", *map(str, self._journal)]))
             if self._options.leave_at and self._is_left(execution):
                 return
-            if self._options.answer_early or not self._active:
+            # Testing 1.2.1 can lose an answer that arrives while a checkpoint is stored.
+            early = self._options.answer_early and versions.TESTING >= (1, 3, 0)
+            if early or not self._active:
                 answer_callbacks(self._runner, execution, self._options.answers)
             if not self._active and getattr(execution, "is_paused", False):
                 self._runner.resume_execution(arn)
