@@ -95,15 +95,17 @@ class Analysis:
         """
         from durable_lint.gate import passes_tree
         from durable_lint.rules import RULES, check
-        from durable_lint.sdk.aws import PACKAGE
+        from durable_lint.sdk.aws import PACKAGE, RUNTIME
 
         settings = self.settings
         strict = settings.strict or bool(settings.effects)
         repeated = every_rule or settings.is_enabled("LDC205")
         if not passes_tree(self.index, source.path, source.raw, tree, strict=strict, repeated=repeated):
             return []
-        if PACKAGE in source.path.parts or not self.modules.may_hold_context(source.path):
-            return []  # the SDK's own code is what raises, catches and counts its control flow
+        if not {PACKAGE, RUNTIME}.isdisjoint(source.path.parts):
+            return []  # the SDK and the runtime are what raises the control flow and tells it from an outcome
+        if not self.modules.may_hold_context(source.path):
+            return []
         codes = [code for code in RULES if every_rule or settings.is_enabled(code)]
         return check(self.view(source, tree), codes)
 
@@ -132,6 +134,8 @@ class Analysis:
             if module is view.module:
                 shown = source_text(module, call.function.at, 40)
                 yield Note(path, f"line {call.at.row}: `{shown}` could not be resolved: {why}")
+        if view.solver.gave_up:
+            yield Note(path, "calls were followed only in part: too many lead into one another", important=True)
         for gap, why in self.modules.gaps.items():
             yield Note(gap, f"could not be followed: {why}")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from durable_lint.facts import ModuleFacts, extract
+from durable_lint.sdk import aws
 from durable_lint.source.text import SourceError, SourceSyntaxError, SourceText, parse
 
 if TYPE_CHECKING:
@@ -104,6 +105,8 @@ class Modules:
 
     def callers_of(self, path: Path) -> list[ModuleFacts]:
         """Return the modules that import `path`, directly or through others, and can hand it a durable context."""
+        if not {aws.PACKAGE, aws.RUNTIME}.isdisjoint(path.parts):
+            return []  # imports of the SDK and of the runtime are known by name and not followed
         start = self._key(path)
         found: list[ModuleFacts] = []
         seen = {start}

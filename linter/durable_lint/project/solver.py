@@ -42,6 +42,7 @@ from durable_lint.project.values import (
     Unseen,
     Value,
     Values,
+    bounded,
     inner,
     one,
 )
@@ -53,8 +54,9 @@ if TYPE_CHECKING:
 
     from durable_lint.project.modules import Modules
 
-_FRAMES_A_FUNCTION = 200
+_FRAMES_A_FUNCTION = 100
 _VALUES_A_NAME = 48
+_MOST_RUNS = 40_000
 _PASSES = 6
 _BUILTINS = frozenset(vars(builtins))
 _PLUGIN_HOOK = b"on_user_function_"
@@ -128,6 +130,9 @@ class Solver:
         self._solved: dict[m.ModuleFacts, None] = {}
         self._judged: set[m.ModuleFacts] = set()
         self._wanted: dict[m.ModuleFacts, None] = {}
+        self._runs = 0
+        self.gave_up = False
+        """True when a project was too entangled to be followed to the end; what was found until then stands."""
         self._durable_classes: set[ClassValue] = set()
         self._durable_instances: dict[ClassValue, set[m.Call | None]] = {}
         self._durable_frames: set[Frame] = set()
@@ -144,6 +149,7 @@ class Solver:
 
         Always ends: the sets only grow, and their sizes are bounded.
         """
+        self._runs = 0
         self._judged.add(module)
         self._wanted[module] = None
         while self._wanted:
@@ -201,6 +207,12 @@ class Solver:
 
     def _run_queue(self) -> None:
         while self._queue:
+            if self._runs >= _MOST_RUNS:
+                self.gave_up = True
+                self._queue.clear()
+                self._queued.clear()
+                return
+            self._runs += 1
             frame = self._queue.popleft()
             self._queued.discard(frame)
             self._run(frame)
@@ -234,7 +246,7 @@ class Solver:
     def add(self, into: set[Value], values: Iterable[Value], key: object) -> None:
         """Grow a set of values; who depends on `key` is evaluated again."""
         before = len(into)
-        for value in values:
+        for value in bounded(frozenset(values)):
             if len(into) < _VALUES_A_NAME or isinstance(value, (Context, OperationContext)):
                 into.add(value)
         if len(into) > before:
@@ -474,7 +486,7 @@ class Solver:
                 positional = []
             else:
                 values = one(Keywords(tuple(sorted(keywords.items(), key=_by_name))))
-            bound[parameter.name] = self._parameter(value.function, parameter, values, where)
+            bound[parameter.name] = bounded(self._parameter(value.function, parameter, values, where))
         return bound
 
     def _default(self, parameter: m.Parameter, where: Frame) -> Values:

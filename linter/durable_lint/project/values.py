@@ -303,3 +303,38 @@ def inner(values: Values) -> Values:
         elif isinstance(value, (Partial, Operation)):
             waiting.extend(value.arguments.all())
     return frozenset(found)
+
+
+_DEEPEST = 4
+
+
+def bounded(values: Values) -> Values:
+    """Return `values` with what is nested too deeply flattened, so that a value that grows in a loop stops growing."""
+    if not any(isinstance(value, _COMPOUND) for value in values):
+        return values
+    return frozenset(
+        Contents(frozenset(v for v in inner(one(value)) if not isinstance(v, _COMPOUND)))
+        if isinstance(value, _COMPOUND) and _depth(value) > _DEEPEST
+        else value
+        for value in values
+    )
+
+
+_COMPOUND = (Contents, TupleValue, Keywords, Partial, Operation, Super)
+
+
+def _depth(value: Value, limit: int = _DEEPEST + 1) -> int:
+    if limit == 0:
+        return 1
+    match value:
+        case Contents():
+            parts = [value.items]
+        case TupleValue():
+            parts = list(value.items)
+        case Keywords():
+            parts = [held for _, held in value.items]
+        case Partial() | Operation():
+            parts = [value.arguments.all()]
+        case _:
+            return 0
+    return 1 + max((_depth(held, limit - 1) for part in parts for held in part), default=0)
