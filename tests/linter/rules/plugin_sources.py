@@ -1,4 +1,4 @@
-"""How the tests of LDC301 to LDC305 write plugins: what the class holds, after the imports that they all use."""
+"""How the tests of LDC301 to LDC305 write plugins: what the class holds, after imports that they share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 import sentry_sdk
 import structlog
-from aws_durable_execution_sdk_python.plugin import DurableInstrumentationPlugin, OperationType, UserFunctionOutcome
+from aws_durable_execution_sdk_python.plugin import DurableInstrumentationPlugin, OperationType
+from aws_durable_execution_sdk_python.plugin import UserFunctionOutcome
 from aws_lambda_powertools import Logger
 from aws_xray_sdk.core import xray_recorder
 from ddtrace import tracer as dd_tracer
@@ -41,10 +42,9 @@ def check_plugin(
     base: str = "DurableInstrumentationPlugin",
     before: str = "",
     sdk_version: str = "3.0.0",
-    **settings: object,
 ) -> list[Finding]:
     """Lint a module with one plugin class and compare with the `# expect:` comments in it."""
-    return check({"plugin.py": source(body, base=base, before=before)}, sdk_version=sdk_version, **settings)
+    return check({"plugin.py": source(body, base=base, before=before)}, sdk_version=sdk_version)
 
 
 def source(body: str, *, base: str = "DurableInstrumentationPlugin", before: str = "") -> str:
