@@ -112,6 +112,8 @@ class Scope:
                     return defined[0].symbol(defined[1], depth + 1)
                 meaning = self.names.get(expression.id)
                 return "" if meaning is None else meaning.symbol
+            case m.NamedExpression():
+                return self.symbol(expression.value, depth + 1)
             case m.Attribute():
                 return _PARTS.get((self.symbol(expression.value, depth + 1), expression.name), "")
             case m.Call() if m.last_name(expression.function) == "getattr" and len(expression.arguments) >= 2:
@@ -229,6 +231,9 @@ class Known:
         defined = scope.definition(test)
         if defined is not None:
             return self.truth(defined[0], defined[1], depth + 1)
+        answers = {self.truth(inner, answer, depth + 1) for inner, answer in _answers(scope, test)}
+        if len(answers) == 1 and answers != {None}:
+            return answers.pop()
         if scope.symbol(test) == "error" and self.outcome is not None:
             return False
         return self._by_text(scope, test)
@@ -259,10 +264,40 @@ class Known:
         return None
 
 
+def _answers(scope: Scope, test: m.Expression) -> list[tuple[Scope, m.Expression]]:
+    """Return what a function of the project answers that does nothing else."""
+    found: list[tuple[Scope, m.Expression]] = []
+    for inner in runs(scope, test) if isinstance(test, m.Call) else ():
+        body = inner.frame.function.body if inner.frame.function is not None else ()
+        last = body[-1] if body else None
+        documented = len(body) == 2 and isinstance(body[0], m.ExpressionStatement)
+        if (len(body) == 1 or documented) and isinstance(last, m.Return) and last.value is not None:
+            found.append((inner, last.value))
+    return found
+
+
+def _constant(scope: Scope, expression: m.Expression) -> m.Expression:
+    """Return what a name of the module, or an attribute of one of its classes, is bound to in a plain
+    assignment.
+    """
+    name = m.last_name(expression)
+    blocks: list[Iterable[m.Statement]] = []
+    if isinstance(expression, m.Name):
+        blocks = [scope.frame.module.body]
+    elif isinstance(expression, m.Attribute):
+        blocks = [definition.body for definition in scope.frame.module.classes]
+    for block in blocks:
+        for statement in block:
+            if not isinstance(statement, m.Assignment) or statement.value is None:
+                continue
+            if any(isinstance(target, m.Name) and target.id == name for target in statement.targets):
+                return statement.value
+    return expression
+
+
 def _collection(scope: Scope, expression: m.Expression) -> set[str] | None:
     defined = scope.definition(expression)
-    if defined is not None:
-        expression = defined[1]
+    expression = _constant(scope, expression) if defined is None else defined[1]
     if isinstance(expression, m.Call) and len(expression.arguments) == 1:
         expression = expression.arguments[0]  # frozenset({...})
     if not isinstance(expression, m.Sequence):
@@ -275,6 +310,8 @@ def outcome_named(expression: m.Expression) -> str | None:
     """Return the outcome that an expression names: `UserFunctionOutcome.FAILED`, its `.value`, or
     `"FAILED"`.
     """
+    if isinstance(expression, m.Call) and len(expression.arguments) == 1:
+        expression = expression.arguments[0]  # UserFunctionOutcome("FAILED")
     if isinstance(expression, m.Attribute) and expression.name in ("value", "name"):
         expression = expression.value
     name = (
@@ -310,6 +347,8 @@ def depends_on_notification(scope: Scope, test: m.Expression, depth: int = 0) ->
     defined = scope.definition(test)
     if defined is not None:
         return depends_on_notification(defined[0], defined[1], depth + 1)
+    if any(depends_on_notification(inner, answer, depth + 1) for inner, answer in _answers(scope, test)):
+        return True
     return any(depends_on_notification(scope, part, depth + 1) for part in operands(test))
 
 
@@ -439,6 +478,8 @@ class Plugin:
                 releases(later, action, self) for later in actions[index + 1 :] if later.kind == "release"
             )
             and (self._is_own(action) or not _is_looked_after(action))
+            and not _is_initial(action)
+            and not _hands_on(action)
         ]
 
     def _is_own(self, action: Action) -> bool:
@@ -498,6 +539,68 @@ def _is_looked_after(acquire: Action) -> bool:
         and (not pair.keyed or _receiver(fact) == receiver)
         for fact in acquire.module.function_of
     )
+
+
+def _is_initial(acquire: Action) -> bool:
+    """Whether a thread-local attribute is given something that has nothing to do with the function: a
+    list, a number.
+    """
+    fact = acquire.fact
+    return (
+        isinstance(fact, m.Assignment)
+        and fact.value is not None
+        and not _is_about_function(acquire.scope, fact.value)
+    )
+
+
+def _is_about_function(scope: Scope, expression: m.Expression, depth: int = 0) -> bool:
+    if depth > _DEEPEST:
+        return False
+    if scope.symbol(expression) == "info":
+        return True
+    defined = scope.definition(expression)
+    if defined is not None:
+        return _is_about_function(defined[0], defined[1], depth + 1)
+    return any(_is_about_function(scope, part, depth + 1) for part in operands(expression))
+
+
+def _hands_on(acquire: Action) -> bool:
+    """Whether the function that attaches hands the release on: `partial(OPERATION.reset, token)`, or a
+    lambda.
+    """
+    function = acquire.scope.frame.function
+    pair = acquire.pair
+    if function is None or pair is None:
+        return False
+    names = {name.rpartition(".")[2] for name in pair.releases}
+    waiting: list[m.Statement] = list(function.body)
+    while waiting:
+        statement = waiting.pop()
+        if isinstance(statement, m.FunctionDefinition):
+            inner = (e for one in statement.function.body for e in expressions_of(one))
+            if any(m.last_name(call.function) in names for e in inner for call in calls_in(e)):
+                return True
+        for block in blocks_of(statement):
+            waiting.extend(block)
+        for expression in expressions_of(statement):
+            if _mentions_uncalled(expression, names):
+                return True
+    return False
+
+
+def _mentions_uncalled(expression: m.Expression, names: set[str]) -> bool:
+    """Whether a function of one of these names is handed on instead of called."""
+    if isinstance(expression, m.LambdaExpression):
+        inner = (e for one in expression.function.body for e in expressions_of(one))
+        return any(m.last_name(call.function) in names for e in inner for call in calls_in(e))
+    if isinstance(expression, m.Attribute) and expression.name in names:
+        return True
+    parts = list(operands(expression))
+    if isinstance(expression, m.Call):
+        parts = parts[1:]
+        if isinstance(expression.function, m.Attribute):
+            parts.append(expression.function.value)
+    return any(_mentions_uncalled(part, names) for part in parts)
 
 
 def _receiver(call: m.Call) -> str:
@@ -623,7 +726,7 @@ class Walk:
         """Note what one statement does by itself, and what it calls."""
         for expression in expressions_of(statement):
             for call in calls_in(expression):
-                action = classify(scope, call, through, conditions)
+                action = classify(scope, call, through, conditions, self.known)
                 if action is not None:
                     self.found.append(action)
                 if action is None or action.kind not in ("acquire", "release"):
@@ -756,7 +859,9 @@ def _dotted(expression: m.Expression) -> str:
     return ""
 
 
-def classify(scope: Scope, call: m.Call, through: Through, conditions: Conditions) -> Action | None:
+def classify(
+    scope: Scope, call: m.Call, through: Through, conditions: Conditions, known: Known
+) -> Action | None:
     """Return what a call does by itself, None when that is nothing that counts."""
     name = qualified(scope, call)
     if name is not None:
@@ -769,7 +874,7 @@ def classify(scope: Scope, call: m.Call, through: Through, conditions: Condition
                     return Action(kind, call, scope, through, conditions, pair, key, name, bound, ends)
         if _ends(scope, call, name):
             return Action("end", call, scope, through, conditions, name=name)
-    if _records_success(call):
+    if _records_success(scope, call, known):
         return Action("success", call, scope, through, conditions)
     return None
 
@@ -838,11 +943,11 @@ def _ends(scope: Scope, call: m.Call, name: str) -> bool:
     return any(word in said for word in sdk.SPANS)
 
 
-def _records_success(call: m.Call) -> bool:
+def _records_success(scope: Scope, call: m.Call, known: Known) -> bool:
     name = m.last_name(call.function)
     if name in sdk.LOOKS or name.startswith("set_attribute"):
         return False
-    return bool(_words(name) & sdk.SUCCESS) or any(_says_success(part) for part in _given(call))
+    return bool(_words(name) & sdk.SUCCESS) or any(_says_success(scope, part, known) for part in _given(call))
 
 
 def _given(call: m.Call) -> Iterator[m.Expression]:
@@ -851,17 +956,30 @@ def _given(call: m.Call) -> Iterator[m.Expression]:
         yield keyword.value
 
 
-def _says_success(expression: m.Expression) -> bool:
+def _says_success(scope: Scope, expression: m.Expression, known: Known, depth: int = 0) -> bool:
+    """Whether an argument says success: as a text, a status, or one of two that a condition chooses."""
+    if depth > _DEEPEST:
+        return False
+    defined = scope.definition(expression)
+    if defined is not None:
+        return isinstance(defined[1], (m.Constant, m.Attribute, m.Conditional)) and _says_success(
+            defined[0], defined[1], known, depth + 1
+        )
     match expression:
         case m.Constant():
             return isinstance(expression.value, str) and bool(_words(expression.value) & sdk.SUCCESS)
         case m.Attribute():
             return expression.name in ("OK", "SUCCESS", "SUCCEEDED") and m.last_name(expression.value) != ""
         case m.Mapping():
-            return any(_says_success(value) for value in expression.values)
+            return any(_says_success(scope, value, known, depth + 1) for value in expression.values)
+        case m.Conditional():
+            truth = known.truth(scope, expression.test)
+            chosen = [expression.body] if truth is not False else []
+            chosen += [expression.orelse] if truth is not True else []
+            return any(_says_success(scope, value, known, depth + 1) for value in chosen)
         case m.Call():
             return m.last_name(expression.function) == "Status" and any(
-                map(_says_success, expression.arguments)
+                _says_success(scope, value, known, depth + 1) for value in expression.arguments
             )
     return False
 
@@ -892,7 +1010,8 @@ def _counts_success(target: m.Expression) -> bool:
         case m.Attribute():
             return bool(_words(target.name) & sdk.SUCCESS)
         case m.Subscript():
-            return _says_success(target.index) or _counts_success(target.value)
+            said = target.index.value if isinstance(target.index, m.Constant) else ""
+            return bool(_words(str(said)) & sdk.SUCCESS) or _counts_success(target.value)
     return False
 
 

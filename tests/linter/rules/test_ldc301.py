@@ -340,6 +340,47 @@ def test_what_attaches_nothing_to_the_thread_is_silent(harmless: str) -> None:
     )
 
 
+def test_a_stack_of_tokens_for_each_thread_is_no_attachment_itself() -> None:
+    check_plugin(
+        """
+        def __init__(self):
+            self._local = threading.local()
+
+        def on_user_function_start(self, info):
+            tokens = getattr(self._local, "tokens", None)
+            if tokens is None:
+                self._local.tokens = tokens = []
+            tokens.append(OPERATION.set(info.name))
+
+        def on_user_function_end(self, info):
+            OPERATION.reset(self._local.tokens.pop())
+        """
+    )
+
+
+@pytest.mark.parametrize(
+    "handed_on",
+    [
+        "self._undo[info.operation_id] = partial(OPERATION.reset, token)",
+        "self._undo[info.operation_id] = lambda: OPERATION.reset(token)",
+        "self._stack.callback(OPERATION.reset, token)",
+        "def undo(): OPERATION.reset(token)\n            self._undo[info.operation_id] = undo",
+    ],
+)
+def test_a_release_that_is_handed_on_is_left_to_who_gets_it(handed_on: str) -> None:
+    check_plugin(
+        f"""
+        def on_user_function_start(self, info):
+            token = OPERATION.set(info.name)
+            {handed_on}
+
+        def on_user_function_end(self, info):
+            self._undo.pop(info.operation_id)()
+        """,
+        before="from functools import partial",
+    )
+
+
 def test_a_class_that_is_no_plugin_is_not_judged() -> None:
     check_plugin("def on_user_function_start(self, info): OPERATION.set(info.name)", base="object")
 

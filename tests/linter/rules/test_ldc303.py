@@ -7,11 +7,18 @@ import pytest
 from tests.linter.rules.plugin_sources import ATTACHES, check_plugin
 
 RELEASE = "OPERATION.reset(self._tokens.pop(info.operation_id))"
+WORDS = {
+    "RELEASE": RELEASE,
+    "IS_INCOMPLETE": "info.outcome is UserFunctionOutcome.INCOMPLETE",
+    "HAS_FAILED": "info.outcome is UserFunctionOutcome.FAILED",
+}
 
 
 def end(body: str, *, base: str = "DurableInstrumentationPlugin", sdk_version: str = "3.0.0") -> None:
-    """Check an end hook with this body, `RELEASE` standing for the release."""
-    lines = "".join(f"    {line}\n" for line in body.strip("\n").replace("RELEASE", RELEASE).split("\n"))
+    """Check an end hook with this body, in which the words of `WORDS` stand for what they say."""
+    for word, meaning in WORDS.items():
+        body = body.replace(word, meaning)
+    lines = "".join(f"    {line}\n" for line in body.strip("\n").split("\n"))
     check_plugin(
         f"{ATTACHES}\ndef on_user_function_end(self, info):\n{lines}", base=base, sdk_version=sdk_version
     )
@@ -54,11 +61,11 @@ def test_a_condition_that_holds_for_an_incomplete_function_is_silent(condition: 
 @pytest.mark.parametrize(
     "early",
     [
-        "if info.outcome is UserFunctionOutcome.INCOMPLETE:\n    return  # expect: LDC303",
-        "if info.outcome is UserFunctionOutcome.INCOMPLETE:\n    raise RuntimeError('no end')  # expect: LDC303",
+        "if IS_INCOMPLETE:\n    return  # expect: LDC303",
+        "if IS_INCOMPLETE:\n    raise RuntimeError('no end')  # expect: LDC303",
         "if info.error is None:\n    return  # expect: LDC303",
         "outcome = info.outcome\nif outcome == UserFunctionOutcome.INCOMPLETE:\n    return  # expect: LDC303",
-        "incomplete = info.outcome is UserFunctionOutcome.INCOMPLETE\nif incomplete:\n    return  # expect: LDC303",
+        "incomplete = IS_INCOMPLETE\nif incomplete:\n    return  # expect: LDC303",
         "if info.outcome not in DONE:\n    return  # expect: LDC303",
     ],
 )
@@ -70,10 +77,10 @@ def test_an_early_exit_before_the_release_is_reported_at_the_exit(early: str) ->
 @pytest.mark.parametrize(
     "fine",
     [
-        "RELEASE\nif info.outcome is UserFunctionOutcome.INCOMPLETE:\n    return",
-        "try:\n    if info.outcome is UserFunctionOutcome.INCOMPLETE:\n        return\nfinally:\n    RELEASE",
-        "if info.outcome is UserFunctionOutcome.INCOMPLETE:\n    RELEASE\n    return\nRELEASE",
-        "if info.outcome is UserFunctionOutcome.FAILED:\n    return\nRELEASE",
+        "RELEASE\nif IS_INCOMPLETE:\n    return",
+        "try:\n    if IS_INCOMPLETE:\n        return\nfinally:\n    RELEASE",
+        "if IS_INCOMPLETE:\n    RELEASE\n    return\nRELEASE",
+        "if HAS_FAILED:\n    return\nRELEASE",
         "token = self._tokens.pop(info.operation_id, None)\nif token is not None:\n    OPERATION.reset(token)",
         "token = self._tokens.pop(info.operation_id, None)\nif token is None:\n    return\nOPERATION.reset(token)",
         "if info.operation_id not in self._tokens:\n    return\nRELEASE",
@@ -167,6 +174,43 @@ def test_what_stands_under_the_same_condition_in_both_hooks_is_silent() -> None:
             if end.name is not None:
                 OPERATION.reset(self._token)
         """
+    )
+
+
+@pytest.mark.parametrize(
+    ("condition", "mark"),
+    [
+        ("info.outcome in ENDED", "  # expect: LDC303"),
+        ("info.outcome in self.ENDED", "  # expect: LDC303"),
+        ("is_over(info)", "  # expect: LDC303"),
+        ("self._is_over(info)", "  # expect: LDC303"),
+        ("not is_over(info) or info.error is None", ""),
+        ("(outcome := info.outcome) is UserFunctionOutcome.FAILED", "  # expect: LDC303"),
+        ("info.outcome is not UserFunctionOutcome('INCOMPLETE')", "  # expect: LDC303"),
+    ],
+)
+def test_constants_and_functions_that_only_answer_are_looked_through(condition: str, mark: str) -> None:
+    check_plugin(
+        f"""
+        ENDED = {{UserFunctionOutcome.SUCCEEDED, UserFunctionOutcome.FAILED}}
+
+        def on_user_function_start(self, info):
+            self._token = OPERATION.set(info.name)
+
+        def on_user_function_end(self, info):
+            if {condition}:{mark}
+                OPERATION.reset(self._token)
+
+        def _is_over(self, info):
+            return info.outcome in ENDED
+        """,
+        before="""\
+        ENDED = frozenset({UserFunctionOutcome.SUCCEEDED, UserFunctionOutcome.FAILED})
+
+        def is_over(info):
+            \"\"\"Whether it has ended.\"\"\"
+            return info.outcome is not UserFunctionOutcome.INCOMPLETE
+        """,
     )
 
 

@@ -78,6 +78,21 @@ def test_a_condition_that_leaves_out_the_incomplete_function_is_silent(condition
     end(f"if {condition}:\n    self._ledger.record_success(info.name)\n    self.span.end()")
 
 
+@pytest.mark.parametrize(
+    ("argument", "mark"),
+    [
+        ("'failure' if info.error else 'success'", "  # expect: LDC305"),
+        ("'success' if info.outcome is UserFunctionOutcome.SUCCEEDED else 'other'", ""),
+        ("{'outcome': 'ok' if info.error is None else 'error'}", "  # expect: LDC305"),
+    ],
+)
+def test_a_text_that_a_condition_chooses_is_read_for_the_incomplete_function(
+    argument: str, mark: str
+) -> None:
+    end(f"self.counter.add(1, {argument}){mark}")
+    end(f"how = {argument}\nself.counter.add(1, how){mark if '{' not in argument else ''}")
+
+
 def test_an_early_return_for_the_incomplete_function_is_silent() -> None:
     end(
         """
