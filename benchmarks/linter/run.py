@@ -145,7 +145,9 @@ def measures(programs: Programs, made: dict[str, Path]) -> list[Measure]:
 
         return change
 
-    one_clean = made["large"] / "one_clean.py"
+    one_clean = made["large"].with_name("one_clean") / "clean.py"
+    one_clean.parent.mkdir(exist_ok=True)
+    (one_clean.parent / "pyproject.toml").write_text('[project]\nname = "clean"\nversion = "0"\n')
     one_clean.write_text(
         "import json\n\n\ndef load(path):\n    with open(path) as stream:\n        return json.load(stream)\n"
     )

@@ -6,7 +6,6 @@ import roots and the files of the run. Knows nothing of rules.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from dataclasses import dataclass
@@ -394,6 +393,8 @@ class ImportIndex:
         return self._components.get(self._key(path), _Component(False, False))
 
     def _content(self, key: str) -> bytes:
+        import hashlib
+
         digest = self._contents.get(key)
         if digest is None:
             # The stamp comes first: a file that changes while it is read then counts as changed.
@@ -402,12 +403,16 @@ class ImportIndex:
         return digest
 
     def _digest_of(self, keys: Iterable[str]) -> str:
+        import hashlib  # slow to load, and only the cache asks
+
         digest = hashlib.blake2b()
         for key in sorted(keys):
             digest.update(key.encode("utf-8", "surrogatepass") + b"\0" + self._content(key))
         return digest.hexdigest()
 
     def _digest_components(self) -> dict[str, str]:
+        import hashlib
+
         names = hashlib.blake2b("\0".join(sorted(self._all())).encode("utf-8", "surrogatepass")).hexdigest()
         digests: dict[str, str] = {}
         for keys in self._members():
