@@ -485,6 +485,8 @@ class Following:
                 if self._site is None or self._region is None:
                     return None
                 return self._site, self._region.kind, self._site.chain
+            if self._territory.owner(frame.f_code.co_filename) is Owner.SDK:
+                return None  # what the SDK calls is its own affair
             frame = frame.f_back
         return None
 
