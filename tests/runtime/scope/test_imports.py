@@ -8,6 +8,7 @@ from typing import Any
 
 import durable_runtime
 import pytest
+from durable_runtime import sdk
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:
@@ -45,6 +46,15 @@ def test_an_sdk_without_a_name_that_scopes_need_is_refused() -> None:
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("ImportError: durable_runtime's terminal_scope can't run on")
     assert last.endswith("which has no DurableContext._peek_next_checkpoint.")
+
+
+def test_the_check_names_the_version_or_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sdk, "_NEEDED", ((object, "no_such_name"),))
+    with pytest.raises(ImportError, match=r"which has no object\.no_such_name"):
+        sdk._check()
+    monkeypatch.setattr("aws_durable_execution_sdk_python.__version__", "1.7.0")
+    with pytest.raises(ImportError, match=r"needs .* >=2\.0,<4, but 1\.7\.0 is installed"):
+        sdk._check()
 
 
 def test_importing_the_package_imports_no_sdk() -> None:
