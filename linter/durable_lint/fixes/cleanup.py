@@ -49,6 +49,8 @@ class Piece:
     effect: bool
     durable: bool
     is_step: bool
+    alone: bool
+    """Whether it can be an action of its own without a durable context."""
 
     @property
     def acts(self) -> bool:
@@ -61,6 +63,15 @@ class Parts(NamedTuple):
     leading: list[Piece]
     actions: list[list[Piece]]
     trailing: list[Piece]
+
+
+class _Conditional(NamedTuple):
+    """A step under a condition: its statement, the parameter and body of the action, and its further arguments."""
+
+    inner: ast.stmt
+    parameter: str
+    body: str
+    arguments: str
 
 
 @dataclass
@@ -102,7 +113,9 @@ class Cleanup:
                 for frame in self.place.frames
             )
             durable = any(self._is_durable(frame, fact) for frame in self.place.frames)
-            found.append(Piece(node, fact, above, beside, effect, durable, self._step_call(node) is not None))
+            is_step = self._step_call(node) is not None
+            alone = is_step or not durable or self._conditional_step(node) is not None
+            found.append(Piece(node, fact, above, beside, effect, durable, is_step, alone))
         return found
 
     def _is_durable(self, frame: Frame, fact: m.Statement) -> bool:
@@ -132,9 +145,7 @@ class Cleanup:
             bound = names.bound(*(piece.node for piece in middle))
         leading, trailing = pieces[:first], pieces[last + 1 :]
         self._check(middle)
-        if all(piece.acts and (piece.is_step or not piece.durable) for piece in middle) and not self._linked(
-            middle
-        ):
+        if all(piece.acts and piece.alone for piece in middle) and not self._linked(middle):
             groups = [[piece] for piece in middle]
         else:
             groups = [middle]
@@ -562,17 +573,16 @@ class Cleanup:
 
     # ------------------------------------------------ functions
 
-    def _from_conditional_step(self, piece: Piece, indent: str, unit: str) -> list[str] | None:
-        """Return `if test: context.step(f)` as one action that tests when it runs; None where it is not just that."""
-        node = piece.node
+    def _conditional_step(self, node: ast.stmt) -> _Conditional | None:
+        """Return the parts of `if test: context.step(f)`; None where a statement is not just that."""
+        tree = self.place.tree
         if not isinstance(node, ast.If) or node.orelse or len(node.body) != 1 or self._has_durable(node.test):
             return None
         inner = node.body[0]
         call = self._step_call(inner)
-        if call is None or not self.place.tree.starts_line(inner):
+        if call is None or not tree.starts_line(inner):
             return None
         func, name, config = step_arguments(call)
-        tree = self.place.tree
         if isinstance(func, ast.Lambda):
             arguments = func.args
             if len(arguments.args) != 1 or arguments.defaults or arguments.kwonlyargs or arguments.vararg:
@@ -580,15 +590,14 @@ class Cleanup:
             parameter = arguments.args[0].arg
             if parameter in names.mentioned(node.test):
                 return None
-            body = tree.slice(func.body)
-            kept = (tree.start(func.body), tree.end(func.body))
+            kept: ast.expr = func.body
+            body = tree.slice(kept)
         else:
             parameter = self._parameter(node)
+            kept = func
             body = f"{tree.slice(func)}({parameter})"
-            kept = (tree.start(func), tree.end(func))
-        if "\n" in body or "\r" in body:
-            return None
-        if any(not kept[0] <= c.start < kept[1] for c in tree.comments_in(tree.start(call), tree.end(call))):
+        inside = range(tree.start(kept), tree.end(kept))
+        if any(c.start not in inside for c in tree.comments_in(tree.start(call), tree.end(call))):
             return None
         try:
             if config is not None:
@@ -597,23 +606,28 @@ class Cleanup:
         except Refused:
             return None
         shown = f'"{given or self.step_name(func)}"' if name is None or given else tree.slice(name)
-        if "\n" in shown:
-            return None
         extra = "" if config is None else f", config={tree.slice(config)}"
-        if "\n" in extra:
+        if any(end in body + shown + extra for end in "\r\n"):
             return None
+        return _Conditional(inner, parameter, body, f"name={shown}{extra}")
+
+    def _from_conditional_step(self, piece: Piece, indent: str, unit: str) -> list[str] | None:
+        """Return a conditional step as one action that tests when it runs; None where it is not just that."""
+        found = self._conditional_step(piece.node)
+        if found is None:
+            return None
+        tree, node = self.place.tree, piece.node
         defined = self._new_function()
+        replaced = [(tree.start(found.inner), tree.end(found.inner), found.body)]
         old = tree.indent(node.lineno)
-        text = tree.moved(
-            tree.start(node), tree.end(node), old, indent + unit, [(tree.start(inner), tree.end(inner), body)]
-        )
-        head = f"def {defined}({parameter}{self._annotation('object')}){self._returns()}:"
+        text = tree.moved(tree.start(node), tree.end(node), old, indent + unit, replaced)
+        head = f"def {defined}({found.parameter}{self._annotation('object')}){self._returns()}:"
         return [
             *(indent + comment for comment in piece.above),
             indent + head,
             indent + unit + text + (f"  {piece.beside}" if piece.beside else ""),
             "",
-            f"{indent}{self.terminal}.{self.kind}({defined}, name={shown}{extra})",
+            f"{indent}{self.terminal}.{self.kind}({defined}, {found.arguments})",
         ]
 
     def _from_statements(self, group: list[Piece], indent: str, unit: str) -> list[str]:
@@ -755,13 +769,13 @@ class Cleanup:
             for step in steps(frame, [piece.facts]):
                 record = step.record
                 durable = bool(record.durable) or self.place.view.suspensions.record(record)
-                if durable and not self._is_given(frame, step):
+                if durable and not self.is_given(step):
                     where = place_of_step(step.fact).row
                     raise Refused(
                         f"the cleanup reaches a durable context other than by `{self.spot.text}` (line {where})"
                     )
 
-    def _is_given(self, frame: Frame, step: Step) -> bool:
+    def is_given(self, step: Step) -> bool:
         """Whether all that a step does durably is on the block's context, named in the step itself."""
         fact: object = step.fact
         if isinstance(fact, m.Item):

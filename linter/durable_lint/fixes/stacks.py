@@ -286,30 +286,52 @@ class _Writer:
             raise Refused("it registers something that makes durable calls and is not given the context")
         for frame in self.place.frames:
             record = frame.records.get(registration.fact)
-            if record is not None and not all(self.cleanup.only_own(t, set()) for t in record.actions):
-                raise Refused("it registers something that reaches a durable context by itself")
+            for action in () if record is None else record.actions:
+                if not self._is_own(action, target):
+                    raise Refused("it registers something that reaches a durable context by itself")
         self.replaced = {id(use): parameter for use in replaced}
         called = self._called(target, given, call.keywords)
         name = called_name(ast.Call(target, [], [])) or "cleanup"
         return self._registered("cleanup_in_context", parameter, called, name)
+
+    def _is_own(self, action: Frame, target: ast.expr) -> bool:
+        """Whether what is registered makes durable calls only on the context that it will be given."""
+        if not isinstance(target, ast.Lambda):
+            return self.cleanup.only_own(action, set())
+        suspensions = self.place.view.suspensions
+        return all(
+            self.cleanup.is_given(step)
+            for step in suspensions.body(action)
+            if step.record.durable or suspensions.record(step.record)
+        )
 
     replaced: dict[int, str] | None = None
 
     def _called(self, target: ast.expr, given: Sequence[ast.expr], keywords: Sequence[ast.keyword]) -> str:
         tree = self.place.tree
         if isinstance(target, ast.Lambda) and not given and not keywords and not names.parameters(target):
-            body = tree.slice(target.body)
-            return f"({body})" if isinstance(target.body, ast.NamedExpr) else self._one_line(body)
+            return self._one_line(self._replaced_text(target.body))
         texts = [self._argument(argument) for argument in given]
         texts += [f"{keyword.arg}={self._argument(keyword.value)}" for keyword in keywords]
         return f"{self._function(target)}({', '.join(texts)})"
+
+    def _replaced_text(self, node: ast.expr) -> str:
+        """Return an expression's text with the action's own context in it."""
+        tree = self.place.tree
+        inside = [n for n in ast.walk(node) if self.replaced and id(n) in self.replaced]
+        changes = [
+            (tree.start(n), tree.end(n), self.replaced[id(n)])
+            for n in inside
+            if self.replaced and isinstance(n, ast.expr)
+        ]
+        return tree.moved(tree.start(node), tree.end(node), "", "", changes)
 
     def _function(self, target: ast.expr) -> str:
         tree = self.place.tree
         if self.replaced and isinstance(target, ast.Attribute) and id(target.value) in self.replaced:
             return f"{self.replaced[id(target.value)]}.{target.attr}"
         if isinstance(target, ast.Lambda):
-            return f"({self._one_line(tree.slice(target))})"
+            return f"({self._one_line(self._replaced_text(target))})"
         if isinstance(target, (ast.Name, ast.Attribute)) and self._keeps_value(target):
             return tree.slice(target)
         return self._default(target, "release")

@@ -193,8 +193,9 @@ class SourceTree:
 
     @cached_property
     def longest_line(self) -> int:
-        """The length that a new line may have: that of the longest one, between 79 and 120 characters."""
-        return min(max(79, *map(len, self.source.lines)), 120)
+        """The length that a new line may have: the usual limit (79, 88, 100, 120) that the file keeps to."""
+        longest = max(map(len, self.source.lines))
+        return next((limit for limit in (79, 88, 100, 120) if longest <= limit), 120)
 
     # ------------------------------------------------ blocks
 
