@@ -181,6 +181,7 @@ def _load(file: Path, root: Path, seen: tuple[Path, ...], read: set[Path]) -> Se
     values = read_values(
         table, where, file.parent, where=f"[tool.{TABLE}]" if file.name == PYPROJECT else "this file"
     )
+    _check_inside(values, root, where)
     base = values.pop("extend", None)
     if base is None:
         below = Settings(root=root)
@@ -189,6 +190,23 @@ def _load(file: Path, root: Path, seen: tuple[Path, ...], read: set[Path]) -> Se
     else:
         below = _load(base, root, (*seen, resolved), read)
     return layered(below, values, where)
+
+
+def _check_inside(values: Mapping[str, object], root: Path, origin: str) -> None:
+    """Raise `ConfigError` for a path outside the project: its repository, or where there is none, its root.
+
+    A configuration comes with the code, so it may not make the linter read or write elsewhere. A command line
+    may.
+    """
+    top = next((path for path in (root, *root.parents) if (path / ".git").exists()), root).resolve()
+    wrong: list[str] = []
+    for key in _STAY_INSIDE:
+        value = values.get(key)
+        for path in value if isinstance(value, tuple) else (value,):
+            if isinstance(path, Path) and not path.resolve().is_relative_to(top):
+                wrong.append(f"{origin}: `{key}` leads out of the project: {shown(path)}")
+    if wrong:
+        raise ConfigError(*wrong)
 
 
 def parse(file: Path, raw: bytes) -> dict[str, object]:
@@ -371,6 +389,7 @@ def toml(value: object) -> str:
         return str(value)
 
 
+_STAY_INSIDE = ("src", "cache-dir")
 ADDING = frozenset({"extend-select", "ignore", "extend-exclude"})
 KEYS: dict[str, Callable[[object, Path], object]] = {
     "select": _rules,
