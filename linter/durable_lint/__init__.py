@@ -6,8 +6,8 @@ on the same `durable_lint.linter.Linter`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+# `typing` may not be imported yet: `python -m durable_lint` would take it from the linted project.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from os import PathLike
 
