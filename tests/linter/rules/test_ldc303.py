@@ -8,6 +8,7 @@ from tests.linter.rules.plugin_sources import ATTACHES, check_plugin
 
 RELEASE = "OPERATION.reset(self._tokens.pop(info.operation_id))"
 WORDS = {
+    "TAKE_TOKEN": "token = self._tokens.pop(info.operation_id, None)",
     "RELEASE": RELEASE,
     "IS_INCOMPLETE": "info.outcome is UserFunctionOutcome.INCOMPLETE",
     "HAS_FAILED": "info.outcome is UserFunctionOutcome.FAILED",
@@ -81,8 +82,8 @@ def test_an_early_exit_before_the_release_is_reported_at_the_exit(early: str) ->
         "try:\n    if IS_INCOMPLETE:\n        return\nfinally:\n    RELEASE",
         "if IS_INCOMPLETE:\n    RELEASE\n    return\nRELEASE",
         "if HAS_FAILED:\n    return\nRELEASE",
-        "token = self._tokens.pop(info.operation_id, None)\nif token is not None:\n    OPERATION.reset(token)",
-        "token = self._tokens.pop(info.operation_id, None)\nif token is None:\n    return\nOPERATION.reset(token)",
+        "TAKE_TOKEN\nif token is not None:\n    OPERATION.reset(token)",
+        "TAKE_TOKEN\nif token is None:\n    return\nOPERATION.reset(token)",
         "if info.operation_id not in self._tokens:\n    return\nRELEASE",
         "if info.operation_id in self._tokens:\n    RELEASE",
         "with self._lock:\n    token = self._tokens.pop(info.operation_id)\nOPERATION.reset(token)",

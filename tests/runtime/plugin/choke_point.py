@@ -18,6 +18,8 @@ from aws_durable_execution_sdk_python.identifier import OperationIdentifier
 from aws_durable_execution_sdk_python.lambda_service import (
     DurableExecutionInvocationOutput,
     InvocationStatus,
+    Operation,
+    OperationStatus,
     OperationSubType,
     OperationType,
 )
@@ -57,6 +59,17 @@ class Invocation:
     def start(self, operation: str, *, parent: str | None = None) -> None:
         """Tell the plugins that a user function starts, and never what became of it."""
         self.executor.on_user_function_start(identifier(operation, parent))
+
+    def end_operation(self, operation: str) -> None:
+        """Tell the plugins that an operation has ended, as its terminal checkpoint does."""
+        self.executor.on_operation_update(
+            Operation(
+                operation_id=operation,
+                operation_type=OperationType.CONTEXT,
+                status=OperationStatus.SUCCEEDED,
+                name=operation,
+            )
+        )
 
     def end(self) -> None:
         """Tell the plugins that the invocation ends, as it does when the execution suspends."""

@@ -109,8 +109,8 @@ class TestEndedScope:
 class TestStragglerWhoseInvocationHasEnded:
     """A user function that is still running when its invocation ends, and suspends afterwards.
 
-    The plugin has forgotten its span by then, and its end hook raises (or returns) before it detaches: no
-    release of the OpenTelemetry plugins lets go of it.
+    The plugin has dropped its tokens by then, which it can't use on the handler's thread, and its end hook
+    returns or raises: no release of the OpenTelemetry plugins lets go of it.
     """
 
     def left_on_the_worker(self, plugin_class: type[DurableInstrumentationPlugin]) -> Span:
@@ -129,6 +129,31 @@ class TestStragglerWhoseInvocationHasEnded:
             ended.set()
             assert isinstance(branch.result(), SuspendExecution)
             return pool.submit(get_current_span).result()
+
+    @each_plugin
+    def test_before(self, plugin_class: type[DurableInstrumentationPlugin]) -> None:
+        assert self.left_on_the_worker(plugin_class) is not INVALID_SPAN
+
+    @each_plugin
+    def test_after(self, plugin_class: type[DurableInstrumentationPlugin]) -> None:
+        assert self.left_on_the_worker(otel.with_hook(plugin_class)) is INVALID_SPAN
+
+
+class TestEndHookThatRaisesBeforeItDetaches:
+    """A user function whose span the plugin has lost, here because its operation ended in the meantime."""
+
+    def left_on_the_worker(self, plugin_class: type[DurableInstrumentationPlugin]) -> Span:
+        plugin, _ = otel.make(plugin_class)
+
+        def function() -> None:
+            invoked.end_operation("branch")
+            raise SuspendExecution("waits")
+
+        with invocation(plugin) as invoked, worker() as on_worker:
+            on_worker(lambda: attempt_to(lambda: invoked.run(function, "branch")))
+            left: Span = on_worker(get_current_span)
+            invoked.end()
+        return left
 
     @each_plugin
     def test_before(self, plugin_class: type[DurableInstrumentationPlugin]) -> None:
