@@ -1,15 +1,18 @@
-"""Puts one unsafe cleanup at a time around a durable call of clean, real code, and counts what the linter finds.
+"""Puts one unsafe cleanup at a time around a durable call of clean, real code, and counts what is found.
 
-Where a durable call is, is told by `ast` alone and not by the linter: a call of one of the SDK's suspending methods on a
-parameter that is annotated `DurableContext`, or that is the second one of a function decorated with `durable_execution`.
+Where a durable call is, is told by `ast` alone and not by the linter: a call of one of the SDK's suspending
+methods on a parameter that is annotated `DurableContext`, or that is the second one of a function decorated with
+`durable_execution`, or on an expression that a person named with `--on`.
 
-    python -m tests.linter.seeded.seeding FOLDER_OR_FILE ...
+    python -m tests.linter.seeded.seeding [--on EXPRESSION] ... FOLDER_OR_FILE ...
 
-prints a line for each fault that is missed or reported elsewhere, then a table by kind. Exit status 1 when there is one.
+prints a line for each fault that is missed or reported elsewhere, then a table by kind. Exit status 1 when there
+is one.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import sys
 from collections import Counter
@@ -39,8 +42,10 @@ KINDS = {
     "with": ("LDC102", "with seeded_world.held():  # seeded\n{body}\n"),
     "exit stack": (
         "LDC103",
-        "with contextlib.ExitStack() as seeded_stack:  # seeded\n"
-        "    seeded_stack.callback(seeded_world.release)\n{body}\n",
+        (
+            "with contextlib.ExitStack() as seeded_stack:  # seeded\n"
+            "    seeded_stack.callback(seeded_world.release)\n{body}\n"
+        ),
     ),
     "return in a finally": ("LDC104", "try:\n{body}\nfinally:\n    return None  # seeded\n"),
     "suppress": ("LDC105", "with contextlib.suppress(BaseException):  # seeded\n{body}\n"),
@@ -68,11 +73,11 @@ class Seeded:
     outcome: str
 
 
-def durable_statements(tree: ast.Module) -> Iterator[ast.stmt]:
+def durable_statements(tree: ast.Module, named: frozenset[str] = frozenset()) -> Iterator[ast.stmt]:
     """Yield the simple statements that make a durable call in the function whose parameter the context is."""
     for function in ast.walk(tree):
         if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            names = _contexts(function)
+            names = _contexts(function) | named
             if names:
                 yield from _statements(function.body, names)
 
@@ -107,8 +112,8 @@ def _calls(node: ast.AST, names: set[str]) -> bool:
     if isinstance(node, ast.Lambda):
         return False
     match node:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=method)):
-            if owner in names and method in SUSPENDING:
+        case ast.Call(func=ast.Attribute(value=owner, attr=method)):
+            if method in SUSPENDING and ast.unparse(owner) in names:
                 return True
     return any(_calls(child, names) for child in ast.iter_child_nodes(node))
 
@@ -126,11 +131,13 @@ def seed(text: str, statement: ast.stmt, kind: str) -> str:
     return "\n".join([*lines[:first], indent(wrapped, margin).rstrip("\n"), *lines[last + 1 :], ""])
 
 
-def play(root: Path, path: Path, kinds: tuple[str, ...] = tuple(KINDS)) -> Iterator[Seeded]:
+def play(
+    root: Path, path: Path, kinds: tuple[str, ...] = tuple(KINDS), named: frozenset[str] = frozenset()
+) -> Iterator[Seeded]:
     """Seed every durable statement of a file with every kind of fault, one at a time."""
     text = path.read_text(encoding="utf-8")
     clean = Counter(f.code for f in Linter(Settings(root=root)).lint(path).findings)
-    for statement in durable_statements(ast.parse(text)):
+    for statement in durable_statements(ast.parse(text), named):
         line = text.splitlines()[statement.lineno - 1]
         if line[: statement.col_offset].strip():
             continue  # `if x: context.wait()` on one line
@@ -156,10 +163,15 @@ def files(given: list[Path]) -> Iterator[tuple[Path, Path]]:
 
 
 def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description="Seed unsafe cleanup into clean code.")
+    parser.add_argument("--on", action="append", default=[], help="an expression that is a durable context")
+    parser.add_argument("paths", nargs="+", type=Path)
+    options = parser.parse_args(arguments)
+    named = frozenset(options.on)
     table: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
     bad = 0
-    for root, path in files([Path(argument) for argument in arguments]):
-        for seeded in play(root, path):
+    for root, path in files(options.paths):
+        for seeded in play(root, path, named=named):
             table[seeded.kind][seeded.outcome] += 1
             if seeded.outcome != "found":
                 bad += 1
