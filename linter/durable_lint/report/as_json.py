@@ -12,14 +12,22 @@ from durable_lint.report.style import rule_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from durable_lint.report.run import Run
     from durable_lint.rules.finding import Edit, Finding, Position
 
 
 def as_json(run: Run) -> Iterator[str]:
-    """Yield a JSON list with an object for each finding."""
-    yield json.dumps([entry(finding) for finding in run.findings], indent=2) + "\n"
+    """Yield a JSON list with an object for each finding.
+
+    `unresolved` holds what could not be resolved in its file.
+    """
+    left_open: dict[Path | None, list[str]] = {}
+    for note in run.unresolved:
+        left_open.setdefault(note.path, []).append(note.message)
+    entries = [{**entry(finding), "unresolved": left_open.get(finding.path, [])} for finding in run.findings]
+    yield json.dumps(entries, indent=2) + "\n"
 
 
 def entry(finding: Finding) -> dict[str, object]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from durable_lint.report.text import plural
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -13,12 +15,17 @@ if TYPE_CHECKING:
 
 
 def statistics(run: Run, style: Style) -> Iterator[str]:
-    """Yield a line for each rule that was found: how often, its code, whether `--fix` fixes it, its name."""
+    """Yield a line for each rule that was found: how often, its code, whether `--fix` fixes it, its name.
+
+    The last line counts the modules that were parsed for it.
+    """
     rows = counted(run)
     width = max((len(str(count)) for _, _, count, _ in rows), default=1)
     for code, name, count, fixable in rows:
         mark = "[*]" if fixable == count else "[-]" if fixable else "[ ]"
         yield f"{style.paint(f'{count:>{width}}', 'bold')} {style.paint(code, 'red', 'bold')} {mark} {name}\n"
+    if run.parsed:
+        yield f"{plural(run.parsed, 'module')} parsed, where calls led included\n"
 
 
 def statistics_json(run: Run) -> Iterator[str]:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from durable_lint.report.style import Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from durable_lint.report.style import Style
-
 _PACKAGE = Path(__file__).resolve().parent.parent
 _FOLDERS = (_PACKAGE / "docs" / "rules", _PACKAGE.parent.parent / "docs" / "rules")
+_COMMENT = re.compile(r"^<!--.*?-->\n?", re.MULTILINE | re.DOTALL)
+_PRINTS = re.compile(r"^<!-- example: prints.*?-->\n", re.MULTILINE)
+_PLAIN = Style()
 _INLINE = re.compile(
     r"`(?P<code>[^`]+)`|\*\*(?P<bold>[^*]+)\*\*|(?<!!)\[(?P<text>[^\]]+)\]\((?P<url>[^)\s]+)\)"
 )
@@ -48,23 +52,43 @@ def paragraph(text: str) -> str:
 
 
 def render(text: str, style: Style) -> Iterator[str]:
-    """Yield a page's lines as a terminal shows them: headings bold, code coloured, links clickable where they
-    can be.
+    """Yield a page's lines as a terminal shows them.
+
+    Headings are bold, code is coloured, links can be clicked, tables are aligned; comments are left out.
     """
     in_code = False
-    for line in text.splitlines():
+    table: list[str] = []
+    for line in _COMMENT.sub("", _PRINTS.sub("It prints:\n\n", text)).splitlines():
+        if line.startswith("|") and not in_code:
+            table.append(line)
+            continue
+        yield from _table(table, style)
+        table.clear()
         if line.lstrip().startswith("```"):
             in_code = not in_code
-            continue
-        if in_code:
+        elif in_code:
             yield f"    {style.paint(line, 'cyan')}".rstrip() + "\n"
         elif line.startswith("#"):
             level = len(line) - len(line.lstrip("#"))
-            title = line[level:].strip()
             looks = ("bold", "blue") if level == 1 else ("bold",)
-            yield (style.paint(title, *looks) if style.color else line) + "\n"
+            yield (style.paint(line[level:].strip(), *looks) if style.color else line) + "\n"
         else:
             yield _INLINE.sub(lambda match: _inline(match, style), line) + "\n"
+    yield from _table(table, style)
+
+
+def _table(lines: list[str], style: Style) -> Iterator[str]:
+    """Yield a table's rows with aligned columns, without the line below its head and without an empty head."""
+    rows = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines]
+    rows = [row for row in rows if any(cell.strip("-: ") for cell in row)]
+    plain = [[_INLINE.sub(lambda match: _inline(match, _PLAIN), cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip_longest(*plain, fillvalue="")]
+    for row, bare in zip(rows, plain, strict=True):
+        cells = [
+            _INLINE.sub(lambda match: _inline(match, style), cell) + " " * (width - len(text))
+            for cell, text, width in zip(row, bare, widths, strict=False)
+        ]
+        yield "  " + "  ".join(cells).rstrip() + "\n"
 
 
 def _inline(match: re.Match[str], style: Style) -> str:

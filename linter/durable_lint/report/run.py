@@ -68,6 +68,9 @@ class Run:
     suppressed: int = 0
     """How many findings a comment switched off."""
 
+    parsed: int = 0
+    """How many modules were parsed, those that calls led to included."""
+
     hidden: int = 0
     """How many findings the baseline hides."""
 
@@ -78,6 +81,12 @@ class Run:
     """Whether unsafe fixes are on, so that a report can say what `--fix` would do."""
 
     source: Callable[[Path], SourceText | None] = field(default=no_source, compare=False, repr=False)
+
+    @property
+    def unresolved(self) -> tuple[Note, ...]:
+        """The calls that could not be resolved: what a clean result leaves open."""
+        return tuple(note for note in self.notes if not note.important)
+
     """Gives the text of a file, for the lines that a report shows."""
 
     @property

@@ -106,6 +106,8 @@ def summary(run: Run, style: Style, *, fixing: bool) -> Iterator[str]:
         yield f"[*] {safe} can be fixed with `--fix`{more}.\n"
     elif not fixing and unsafe:
         yield f"{unsafe} can be fixed with `--fix --unsafe-fixes`.\n"
+    if run.unresolved:
+        yield f"{plural(len(run.unresolved), 'call')} could not be resolved (`--verbose` lists them).\n"
     if run.hidden:
         yield hidden(run) + "\n"
     if run.skipped:
