@@ -7,16 +7,16 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from durable_lint.report.style import Style
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from durable_lint.report.style import Style
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _FOLDERS = (_PACKAGE / "docs" / "rules", _PACKAGE.parent.parent / "docs" / "rules")
 _COMMENT = re.compile(r"^<!--.*?-->\n?", re.MULTILINE | re.DOTALL)
 _PRINTS = re.compile(r"^<!-- example: prints.*?-->\n", re.MULTILINE)
-_PLAIN = Style()
+_ESCAPE = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;;[^\x1b]*\x1b\\\\")
 _INLINE = re.compile(
     r"`(?P<code>[^`]+)`|\*\*(?P<bold>[^*]+)\*\*|(?<!!)\[(?P<text>[^\]]+)\]\((?P<url>[^)\s]+)\)"
 )
@@ -78,17 +78,17 @@ def render(text: str, style: Style) -> Iterator[str]:
 
 
 def _table(lines: list[str], style: Style) -> Iterator[str]:
-    """Yield a table's rows with aligned columns, without the line below its head and without an empty head."""
+    """Yield a table's rows with aligned columns, without an empty head and the line below it."""
     rows = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines]
     rows = [row for row in rows if any(cell.strip("-: ") for cell in row)]
-    plain = [[_INLINE.sub(lambda match: _inline(match, _PLAIN), cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip_longest(*plain, fillvalue="")]
-    for row, bare in zip(rows, plain, strict=True):
-        cells = [
-            _INLINE.sub(lambda match: _inline(match, style), cell) + " " * (width - len(text))
-            for cell, text, width in zip(row, bare, widths, strict=False)
-        ]
-        yield "  " + "  ".join(cells).rstrip() + "\n"
+    cells = [[_INLINE.sub(lambda match: _inline(match, style), cell) for cell in row] for row in rows]
+    shown = [[len(_ESCAPE.sub("", cell)) for cell in row] for row in cells]
+    widths = [max(column) for column in zip_longest(*shown, fillvalue=0)]
+    for row, lengths in zip(cells, shown, strict=True):
+        padded = (
+            cell + " " * (width - length) for cell, width, length in zip(row, widths, lengths, strict=False)
+        )
+        yield "  " + "  ".join(padded).rstrip() + "\n"
 
 
 def _inline(match: re.Match[str], style: Style) -> str:

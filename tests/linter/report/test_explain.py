@@ -14,7 +14,7 @@ and a [site](https://example.com/x).
 | | |
 | --- | --- |
 | place | the `finally` keyword |
-| on by default | yes |
+| `on` by default | yes |
 
 <!-- example: body lint=LDC101 -->
 ```python
@@ -41,8 +41,8 @@ def test_plain_text_has_aligned_tables_indented_code_and_no_comments() -> None:
 One bold `code` page
 and a site (https://example.com/x).
 
-  place          the `finally` keyword
-  on by default  yes
+  place            the `finally` keyword
+  `on` by default  yes
 
     x = "`not inline`"  # | not | a table
 
@@ -58,6 +58,7 @@ def test_on_a_terminal_it_is_coloured_linked_and_aligned_all_the_same() -> None:
     assert "\x1b[1;34mLDC999: sample\x1b[0m" in text
     assert "\x1b]8;;https://example.com/x\x1b\\site\x1b]8;;\x1b\\" in text
     assert "  place          the \x1b[36mfinally\x1b[0m keyword\n" in text
+    assert "  \x1b[36mon\x1b[0m by default  yes\n" in text
 
 
 def test_the_first_paragraph_is_plain_text_on_one_line() -> None:
