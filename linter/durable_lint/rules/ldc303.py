@@ -216,7 +216,7 @@ class Search:
             ways -= raised
             for one in raised:
                 for handler in statement.handlers:
-                    ways |= self._block(scope, handler.body, one._replace(leaves=False, culprit=None))
+                    ways |= self._block(scope, handler.body, one._replace(leaves=False))
         falling = {one for one in ways if not one.leaves}
         ways -= falling
         for one in falling:

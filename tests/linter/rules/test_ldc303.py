@@ -95,6 +95,84 @@ def test_a_release_that_no_incomplete_function_can_miss_is_silent(fine: str) -> 
     end(fine)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        """
+try:
+    RELEASE
+except KeyError:
+    return
+""",
+        """
+try:
+    self.report(info)
+except ValueError:
+    pass
+else:
+    self.count()
+finally:
+    RELEASE
+""",
+        """
+try:
+    if IS_INCOMPLETE:
+        raise LookupError
+except LookupError:
+    pass
+RELEASE
+""",
+        """
+try:
+    if IS_INCOMPLETE:
+        raise LookupError
+    RELEASE
+except LookupError:
+    RELEASE
+""",
+        """
+try:
+    if IS_INCOMPLETE:
+        raise LookupError  # expect: LDC303
+    RELEASE
+except LookupError:
+    pass
+""",
+        """
+try:
+    if IS_INCOMPLETE:
+        return  # expect: LDC303
+    RELEASE
+finally:
+    self.count()
+""",
+        """
+with suppress(ValueError):
+    if IS_INCOMPLETE:
+        return  # expect: LDC303
+    RELEASE
+""",
+        """
+while self._tokens:
+    RELEASE
+""",
+        """
+assert info.name
+RELEASE
+""",
+        """
+if self._tokens:
+    if IS_INCOMPLETE:  # expect: LDC303
+        self.count()
+    else:
+        RELEASE
+""",
+    ],
+)
+def test_the_ways_through_try_with_and_loops_are_followed(body: str) -> None:
+    end(body)
+
+
 def test_an_exit_after_something_else_was_not_found_is_reported() -> None:
     """The span may be gone although the token is not: the invocation has ended before the function."""
     end(
@@ -307,6 +385,33 @@ def test_a_completion_hook_that_lets_go_for_some_reasons_only_is_reported() -> N
                 {RELEASE}
         """,
         base="CompletionPlugin",
+    )
+
+
+def test_a_match_on_the_reason_that_leaves_one_out_is_reported() -> None:
+    check_plugin(
+        f"""
+        {ATTACHES.strip().replace(chr(10), chr(10) + "        ")}
+
+        def on_user_function_end(self, info):
+            {RELEASE}
+
+        def on_user_function_complete(self, info):
+            match info.reason.name:  # expect: LDC303
+                case "SUSPENDED" | "SUSPENDED_UNTIL":
+                    {RELEASE}
+                case "ORPHANED":
+                    self.orphans += 1
+        """,
+        base="CompletionPlugin",
+    )
+
+
+def test_a_guard_of_a_match_may_fail() -> None:
+    end(
+        "match info.outcome:  # expect: LDC303\n"
+        "    case UserFunctionOutcome.INCOMPLETE if self.releases:\n        RELEASE\n"
+        "    case _:\n        self.count()"
     )
 
 
