@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from durable_lint.report.text import plural
+from durable_lint.report.run import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
