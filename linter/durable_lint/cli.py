@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 CLEAN, FINDINGS, ERROR, INTERRUPTED = 0, 1, 2, 130
 _STDIN = "-"
 _DEPLOY = (
-    "an execution that is inside a rewritten block may not be able to go on under the new code:"
-    " deploy it as a new function version behind the alias"
+    "the rewritten code needs the package durable-runtime; an execution that is inside a rewritten block"
+    " may not be able to go on under it: deploy a new function version behind the alias"
 )
 
 
@@ -257,7 +257,7 @@ class Command:
         elif self._reads_stdin:
             self._print_rewritten(rewrites, run)
         else:
-            if rewrites.after and not options.quiet:
+            if rewrites.adds(b"terminal_scope") and not options.quiet:
                 say(_DEPLOY)
             self._report(run, outputs, linter)
 

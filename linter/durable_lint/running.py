@@ -76,6 +76,7 @@ class Total:
             suppressed=self.suppressed,
             fixed=tuple(fixed),
             unsafe_fixes=unsafe_fixes,
+            parsed=linter.parsed,
             source=lru_cache(maxsize=32)(linter.source),
         )
 
@@ -114,6 +115,10 @@ class Rewrites:
     fixed: tuple[Finding, ...]
     inputs: dict[Path, bytes]
     """The contents that were handed in, not read from disk."""
+
+    def adds(self, word: bytes) -> bool:
+        """Return whether a word stands more often in a file than before."""
+        return any(raw.count(word) > self.before[path].count(word) for path, raw in self.after.items())
 
 
 def rewrite_all(

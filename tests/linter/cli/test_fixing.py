@@ -30,8 +30,12 @@ def test_fix_writes_the_file_and_a_second_run_is_clean(capsys: Capture) -> None:
 def test_fix_says_once_how_rewritten_code_has_to_be_deployed(capsys: Capture) -> None:
     write("a.py")
     write("b.py")
-    assert run(capsys, "--fix").err.count("new function version behind the alias") == 1
+    said = run(capsys, "--fix").err
+    assert said.count("new function version behind the alias") == 1
+    assert "needs the package durable-runtime" in said
     assert run(capsys, "--fix").err == ""
+    write("c.py", "x = 1  # noqa: LDC101\n")
+    assert run(capsys, "--fix", "--select", "LDC901").err == ""
 
 
 def test_everything_outside_the_rewrite_stays_to_the_byte(capsys: Capture) -> None:
