@@ -196,6 +196,7 @@ def returns(context: DurableContext, event) -> str:
     try:
         context.wait(MINUTE)
     finally:
+
         def inner():
             return 1
 
