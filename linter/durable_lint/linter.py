@@ -153,6 +153,11 @@ class Linter:
         kept.sort(key=lambda finding: finding.sort_key)
         return FileResult(path, tuple(kept), tuple(suppressed), notes=analysis.notes(path))
 
+    @property
+    def parsed(self) -> int:
+        """How many modules were parsed so far, those that calls led to included."""
+        return sum(analysis.parsed for analysis in self._analyses.values())
+
     def analysis(self, settings: Settings) -> Analysis:
         """Return the analysis of the project that these settings belong to."""
         found = self._analyses.get(settings)

@@ -45,6 +45,7 @@ def call(solver: Solver, frame: Frame, call: m.Call) -> Values:
     arguments = arguments_of(solver, frame, call)
     record = Record(callee=callee)
     frame.records[call] = record
+    solver.unresolved.pop(call, None)
     if isinstance(call.function, m.Attribute):
         contained = container_call(solver, frame, call.function, arguments)
         if contained is not None:

@@ -331,3 +331,34 @@ def test_five_hundred_modules_in_a_circle_are_followed() -> None:
                 release()
     """
     check(files)
+
+
+def test_what_could_not_be_resolved_is_told_and_counted(tmp_path: Path) -> None:
+    import json
+    import subprocess
+    import sys
+
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "helper.py").write_text("def note(c):\n    print(c)\n")
+    (tmp_path / "handler.py").write_text(
+        "from aws_durable_execution_sdk_python import durable_execution\n"
+        "from vendor import track, release\n"
+        "from helper import note\n"
+        "@durable_execution\n"
+        "def handler(event, context):\n"
+        "    try:\n"
+        "        note(context)\n"
+        "        track(context)\n"
+        "    finally:\n"
+        "        release()\n"
+    )
+
+    def run(*options: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "durable_lint", "--no-cache", *options, "handler.py"]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert "1 call could not be resolved" in run().stdout
+    assert "line 8: `track`" in run("--verbose").stderr
+    (finding,) = json.loads(run("--output-format", "json").stdout)
+    assert any("track" in message for message in finding["unresolved"])
+    assert "2 modules parsed" in run("--statistics").stdout

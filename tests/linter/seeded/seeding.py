@@ -112,8 +112,8 @@ def _calls(node: ast.AST, names: set[str]) -> bool:
     if isinstance(node, ast.Lambda):
         return False
     match node:
-        case ast.Call(func=ast.Attribute(value=owner, attr=method)):
-            if method in SUSPENDING and ast.unparse(owner) in names:
+        case ast.Call(func=ast.Attribute(value=owner, attr=method)) if method in SUSPENDING:
+            if ast.unparse(owner) in names:
                 return True
     return any(_calls(child, names) for child in ast.iter_child_nodes(node))
 
