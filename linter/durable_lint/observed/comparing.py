@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from durable_lint.linter import absolute
+from durable_lint.config.load import absolute
 from durable_lint.observed.source import Sources, Span
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _why_unforeseen(key: Key, linted: dict[Key, Finding]) -> str:
     others = sorted(one.code for one in linted if one.path == key.path and one.row == key.row)
     if others:
         return f"the linter reports {', '.join(others)} here: which path runs is decided at run time"
-    return "what runs here is decided at run time, or belongs to a module that the linter does not follow"
+    return "the linter sees nothing here that counts: what is called was decided at run time"
 
 
 def _why_unseen(finding: Finding, passed: set[tuple[Path, Span]], tree: ast.Module | None) -> str:

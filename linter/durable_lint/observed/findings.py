@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from durable_lint.linter import absolute
+from durable_lint.config.load import absolute
 from durable_lint.observed.model import Cause, Kind, Part, Place, Suspension
 from durable_lint.rules import RULES
 from durable_lint.rules.finding import Finding, Related

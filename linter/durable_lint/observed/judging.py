@@ -11,9 +11,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from durable_lint.config.load import ConfigError
+from durable_lint.config.load import ConfigError, absolute
 from durable_lint.facts import model as m
-from durable_lint.linter import absolute
 from durable_lint.observed.model import Effect, Kind, Part, Place, Suspension
 from durable_lint.observed.source import span_of
 from durable_lint.observed.territory import Owner, is_test_code

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from durable_lint.config.load import ConfigError, Resolver
+from durable_lint.config.load import ConfigError, Resolver, absolute
 from durable_lint.config.selectors import rules
-from durable_lint.linter import Linter, absolute
+from durable_lint.linter import Linter
 from durable_lint.observed.findings import Fault, faults, finding
 from durable_lint.observed.judging import Judge
 from durable_lint.observed.territory import Territory
