@@ -30,10 +30,41 @@ if TYPE_CHECKING:
 _ABOUT_THE_ERROR = frozenset({"exc_info", "exception", "format_exc", "print_exc", "last_exc"})
 _ABOUT_THE_FRAME = frozenset({"locals", "vars", "dir", "eval", "exec", "super"})
 _PURE_METHODS = frozenset(
-    ["format", "lower", "upper", "strip", "lstrip", "rstrip", "replace", "join", "removeprefix", "removesuffix", "title", "hex", "isoformat"]
+    [
+        "format",
+        "lower",
+        "upper",
+        "strip",
+        "lstrip",
+        "rstrip",
+        "replace",
+        "join",
+        "removeprefix",
+        "removesuffix",
+        "title",
+        "hex",
+        "isoformat",
+    ]
 )
 _PURE_FUNCTIONS = frozenset(
-    ["str", "int", "float", "bool", "len", "repr", "format", "min", "max", "sorted", "tuple", "abs", "round", "ascii", "ord", "chr"]
+    [
+        "str",
+        "int",
+        "float",
+        "bool",
+        "len",
+        "repr",
+        "format",
+        "min",
+        "max",
+        "sorted",
+        "tuple",
+        "abs",
+        "round",
+        "ascii",
+        "ord",
+        "chr",
+    ]
 )
 _NAME_LIMIT = 256
 
@@ -465,7 +496,7 @@ class Cleanup:
                 replacements.append((tree.start(name), tree.end(name), f'"{text}"'))
         old = tree.indent(call.lineno)
         text = tree.moved(tree.start(node), tree.end(node), old, indent, replacements)
-        return self._fitted(text, call, replacements, indent, unit)
+        return tree.fitted(text, indent, unit)
 
     def _argument_end(self, call: ast.Call, func: ast.expr) -> int:
         """Return the offset behind the first argument, closing parentheses of its own included."""
@@ -540,36 +571,17 @@ class Cleanup:
         old = tree.indent(node.lineno)
         text = tree.moved(tree.start(node), tree.end(node), old, indent)
         call = f'{self.terminal}.{self.kind}(lambda {unused}: {text}, name="{name}")'
-        if "\n" not in call and "\r" not in call and len(indent) + len(call) <= tree.longest_line:
-            return call
+        if "\n" not in call and "\r" not in call:
+            return tree.fitted(call, indent, unit)
         newline = tree.source.newline
         deeper = indent + unit
-        start, end = self._with_parentheses(node)
-        text = tree.moved(start, end, old, deeper)
+        text = tree.moved(tree.start(node), tree.end(node), old, deeper)
         return (
             f"{self.terminal}.{self.kind}({newline}"
             f"{deeper}lambda {unused}: {text},{newline}"
             f'{deeper}name="{name}",{newline}'
             f"{indent})"
         )
-
-    def _with_parentheses(self, node: ast.Expr) -> tuple[int, int]:
-        return self.place.tree.start(node), self.place.tree.end(node)
-
-    def _fitted(
-        self, text: str, call: ast.Call, replacements: list[tuple[int, int, str]], indent: str, unit: str
-    ) -> str:
-        """Return a registration that stands on one line, its arguments on a line of their own when it is too long."""
-        tree = self.place.tree
-        if "\n" in text or "\r" in text or len(indent) + len(text) <= tree.longest_line:
-            return text
-        head = f"{self.terminal}.{self.kind}("
-        if not (text.startswith(head) and text.endswith(")")):
-            return text
-        newline = tree.source.newline
-        inside = text[len(head) : -1].strip().rstrip(",")
-        deeper = indent + unit
-        return f"{head}{newline}{deeper}{inside}{newline}{indent})"
 
     # ------------------------------------------------ functions
 
@@ -657,7 +669,13 @@ class Cleanup:
             text = tree.moved(start, end, tree.indent(piece.node.lineno), deeper, inside)
             lines.append(deeper + text + (f"  {piece.beside}" if piece.beside else ""))
         method = f"{self.kind}_in_context" if durable else self.kind
-        lines += ["", f'{indent}{self.terminal}.{method}({defined}, name="{self._group_name(group)}")']
+        lines += [
+            "",
+            indent
+            + tree.fitted(
+                f'{self.terminal}.{method}({defined}, name="{self._group_name(group)}")', indent, unit
+            ),
+        ]
         return lines
 
     def _as_steps(self, nodes: Sequence[ast.stmt], context: str) -> list[tuple[int, int, str]]:
@@ -924,9 +942,11 @@ def called_name(expression: ast.expr) -> str:
         return printable(func.id, "")
     if isinstance(func, ast.Attribute):
         base = func.value
-        if func.attr in {"close", "release", "stop", "delete", "terminate", "unlock"} and isinstance(
-            base, ast.Name
-        ) and base.id not in {"self", "cls"}:
+        if (
+            func.attr in {"close", "release", "stop", "delete", "terminate", "unlock"}
+            and isinstance(base, ast.Name)
+            and base.id not in {"self", "cls"}
+        ):
             return printable(f"{func.attr}_{base.id}", "")
         return printable(func.attr, "")
     return ""

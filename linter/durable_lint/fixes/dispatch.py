@@ -65,7 +65,7 @@ class Proposer:
         tree = self.tree(module)
         node = tree.find(fact.at, (ast.Try, ast.TryStar, ast.With, ast.AsyncWith))
         assert isinstance(node, Block)
-        return Place(self.view, tree, module, fact, node)
+        return Place(self.view, tree, module, fact, node, self.settings.fix_form == "callable")
 
     def is_first_party(self, module: str) -> bool:
         """Whether an import leads to a file of the project."""
@@ -134,11 +134,9 @@ class Proposer:
             except Refused:
                 raise refused from None
 
-
     def _repeats(self, finding: Finding) -> Fix:
         (statement, handler, found), _ = _pair(finding, m.Try, m.Handler)
         return repeated.rewrite(self.place(statement), handler, found, self.is_first_party)
-
 
     def _plugin(self, finding: Finding) -> tuple[plugins.Rewrite, tuple[Any, ...]]:
         subject: Any = _subject(finding)[0]  # a plugin, and what its rule adds

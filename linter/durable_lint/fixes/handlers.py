@@ -225,4 +225,3 @@ def narrow_suppress(place: Place, item: m.Item, frame: Frame) -> Fix:
     change.replace(tree.start(call.args[0]), tree.end(call.args[-1]), ", ".join(dict.fromkeys(kept)))
     _drop_names(change, gone)
     return _unsafe(change, place, "suppress `Exception`, which lets a suspension through")
-

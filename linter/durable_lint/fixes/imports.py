@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from durable_lint.fixes import names
+from durable_lint.fixes.tree import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,6 +81,23 @@ def need(
     if not _extend(change, module, alias, name):
         _add(change, module, f"from {module} import {alias}", is_first_party)
     return local
+
+
+def need_all(
+    change: Change,
+    module: str,
+    wanted: tuple[str, ...],
+    around: ast.AST,
+    is_first_party: Callable[[str], bool],
+) -> None:
+    """Make names of a module usable under their own names. Raises `Refused` when one means something else."""
+    tree = change.tree
+    missing = [name for name in wanted if imported_as(tree, module, name, around) != name]
+    for name in missing:
+        if name in names.mentioned(tree.tree):
+            raise Refused(f"`{name}` means something else in this module")
+    if missing and not _extend(change, module, ", ".join(missing), missing[0]):
+        _add(change, module, f"from {module} import {', '.join(missing)}", is_first_party)
 
 
 def _extend(change: Change, module: str, alias: str, name: str) -> bool:
@@ -235,7 +253,13 @@ def _uses(tree: SourceTree, name: str) -> int:
     count = 0
     word = re.compile(rf"\b{re.escape(name)}\b")
     for node in ast.walk(tree.tree):
-        if isinstance(node, ast.Name) and node.id == name or isinstance(node, ast.Constant) and isinstance(node.value, str) and word.search(node.value):
+        if (
+            isinstance(node, ast.Name)
+            and node.id == name
+            or isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and word.search(node.value)
+        ):
             count += 1
     return count
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from durable_lint.project.values import Value
     from durable_lint.rules.view import ModuleView
 
+
 def rewrite_item(
     place: Place,
     item: m.Item,
@@ -174,6 +175,8 @@ def _rewrite_closing(
 ) -> Fix:
     """Rewrite `with closing(thing) as name`: the thing is made inside the scope, and its `close` registered."""
     tree, node, facts = place.tree, place.node, place.facts
+    if place.isolated:
+        raise Refused("a `with` is only rewritten in place")
     if not isinstance(node, ast.With) or not isinstance(facts, m.With):
         raise Refused("its release has to be awaited")
     index = facts.items.index(item)
@@ -203,9 +206,9 @@ def _rewrite_closing(
     outer = tree.indent(node.lineno)
     deeper = outer + unit
     lines, name = _bind(place, thing, entry.optional_vars, deeper, terminal)
-    lines.append(
-        f'{deeper}{terminal}.cleanup(lambda _: {name}.close(), name="{printable(f"close_{name}", "close")}")'
-    )
+    label = printable(f"close_{name}", "close")
+    closed = f'{terminal}.cleanup(lambda _: {name}.close(), name="{label}")'
+    lines.append(deeper + tree.fitted(closed, deeper, unit))
     text = "".join(line + newline for line in lines)
     later = node.items[index + 1 :]
     end = region[1]
@@ -294,4 +297,3 @@ def _header_colon(place: Place, after: int, first: ast.stmt) -> int:
         else:
             at += 1
     raise Refused("its header cannot be read")
-

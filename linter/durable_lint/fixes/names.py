@@ -11,7 +11,35 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _MUTATORS = frozenset(
-    ["append", "appendleft", "extend", "extendleft", "insert", "remove", "pop", "popleft", "popitem", "clear", "update", "setdefault", "add", "discard", "sort", "reverse", "difference_update", "intersection_update", "symmetric_difference_update", "move_to_end", "subtract", "__setitem__", "__delitem__", "rotate", "put", "put_nowait", "set"]
+    [
+        "append",
+        "appendleft",
+        "extend",
+        "extendleft",
+        "insert",
+        "remove",
+        "pop",
+        "popleft",
+        "popitem",
+        "clear",
+        "update",
+        "setdefault",
+        "add",
+        "discard",
+        "sort",
+        "reverse",
+        "difference_update",
+        "intersection_update",
+        "symmetric_difference_update",
+        "move_to_end",
+        "subtract",
+        "__setitem__",
+        "__delitem__",
+        "rotate",
+        "put",
+        "put_nowait",
+        "set",
+    ]
 )
 """Methods by which containers, queues and events change in place."""
 

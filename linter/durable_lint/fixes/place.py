@@ -40,6 +40,8 @@ class Place:
     module: m.ModuleFacts
     facts: m.Try | m.With
     node: Block
+    isolated: bool = False
+    """Whether scopes are written in their isolated form."""
 
     @cached_property
     def function(self) -> FunctionNode:

@@ -9,7 +9,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from durable_lint.fixes import imports, names
+from durable_lint.fixes import imports, isolated, names
 from durable_lint.fixes.cleanup import Cleanup, Parts, Piece
 from durable_lint.fixes.tree import Change, Refused, own_nodes
 from durable_lint.rules.finding import Applicability, Fix
@@ -181,6 +181,18 @@ def compose(
     keeps_handlers: bool,
 ) -> None:
     """Put the scope around a `try`, and take the clause `header` out of it, or leave in it what stays."""
+    if place.isolated:
+        isolated.compose(
+            change,
+            place,
+            cleanup,
+            parts,
+            header,
+            lambda at: _clause(place, header, parts.leading, at, place.unit, with_last=True),
+            _party(place),
+            keeps_handlers=keeps_handlers,
+        )
+        return
     tree, node, unit = place.tree, place.node, place.unit
     newline = tree.source.newline
     outer = tree.indent(node.lineno)

@@ -53,6 +53,8 @@ def rewrite(
 ) -> Fix:
     """Return the fix for a stack that is entered by `with`. Raises `Refused`."""
     node, facts = place.node, place.facts
+    if place.isolated:
+        raise Refused("a stack is only rewritten in place")
     if not isinstance(node, ast.With) or not isinstance(facts, m.With):
         raise Refused("the stack is asynchronous")
     entry = node.items[facts.items.index(item)]
@@ -224,6 +226,7 @@ class _Writer:
         if not isinstance(statement, ast.Expr):
             raise Refused(f"the registration on line {call.lineno} is kept")
         text = self._push(registration) if registration.method == "push" else self._callback(registration)
+        text = tree.fitted(text, tree.indent(statement.lineno), self.place.unit)
         self.change.replace(tree.start(statement), tree.end(statement), text)
 
     # ------------------------------------------------ callbacks
@@ -529,4 +532,3 @@ def _returns_value(block: tuple[m.Statement, ...]) -> bool:
         if any(_returns_value(inside) for inside in blocks_of(statement)):
             return True
     return False
-

@@ -197,6 +197,21 @@ class SourceTree:
         longest = max(map(len, self.source.lines))
         return next((limit for limit in (79, 88, 100, 120) if longest <= limit), 120)
 
+    def fitted(self, call: str, indent: str, unit: str) -> str:
+        """Return a call that stands at `indent`, its arguments on lines of their own where it is too long."""
+        if "\n" in call or "\r" in call or len(indent) + len(call) <= self.longest_line:
+            return call
+        head, _, rest = call.partition("(")
+        inside = rest.rstrip()
+        if not inside.endswith(")"):
+            return call
+        inside = inside[:-1].strip().rstrip(",")
+        newline, deeper = self.source.newline, indent + unit
+        first, middle, last = inside.rpartition(", name=")
+        if len(deeper) + len(inside) > self.longest_line and middle:
+            inside = f"{first},{newline}{deeper}name={last},"
+        return f"{head}({newline}{deeper}{inside}{newline}{indent})"
+
     # ------------------------------------------------ blocks
 
     def lines_of(self, node: ast.stmt, old: str, new: str) -> str:

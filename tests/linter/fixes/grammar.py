@@ -123,7 +123,24 @@ class Writer:
         text = f"{about}-{number}"
         note = f'note("{self.name}", f"{text} {{{owned}}}")'
         kind = self.rng.choice(
-            ["step", "step", "plain", "plain", "if-plain", "if-step", "wait", "invoke", "local", "loop", "dead", "read-later", "try", "comment", "named", "default"]
+            [
+                "step",
+                "step",
+                "plain",
+                "plain",
+                "if-plain",
+                "if-step",
+                "wait",
+                "invoke",
+                "local",
+                "loop",
+                "dead",
+                "read-later",
+                "try",
+                "comment",
+                "named",
+                "default",
+            ]
         )
         self.feature(kind)
         put = self.put
@@ -192,7 +209,22 @@ class Writer:
         if looped:
             self.in_loop = True
         kind = self.rng.choice(
-            ["finally", "finally", "finally", "except", "except-else", "swallow", "undo", "undo-e", "undo-finally", "stack", "closing", "closing-2", "manager", "manager-undo"]
+            [
+                "finally",
+                "finally",
+                "finally",
+                "except",
+                "except-else",
+                "swallow",
+                "undo",
+                "undo-e",
+                "undo-finally",
+                "stack",
+                "closing",
+                "closing-2",
+                "manager",
+                "manager-undo",
+            ]
         )
         self.feature(kind)
         getattr(self, "_" + kind.replace("-", "_"))(indent, depth, owned)
