@@ -126,6 +126,8 @@ class InPlaceScope:
         if self._phase is not None:
             raise RuntimeError(f"Scope {self._name!r} was entered before; call terminal_scope again")
         context = self._context
+        for around in guards_of(context):
+            around.refuse_after_interruption()
         guard = Guard()
         started = sdk.next_operation(context) is None
         self._phase = TerminalPhase(self._name, self._config, context, guard, context, news=started)

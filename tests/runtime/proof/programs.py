@@ -193,21 +193,25 @@ class _Budget:
 
     nodes: int
     scopes: int = field(default=3)
+    virtual: bool = True
 
 
-def programs(nodes: int = 16) -> st.SearchStrategy[Block]:
-    """Random programs of up to about `nodes` nodes, with a scope that registers something."""
-    return _programs(nodes).map(named)
+def programs(nodes: int = 16, *, virtual: bool = True) -> st.SearchStrategy[Block]:
+    """Random programs of up to about `nodes` nodes, with a scope that registers something.
+
+    `virtual` says whether their child contexts may be virtual.
+    """
+    return _programs(nodes, virtual).map(named)
 
 
 @st.composite
-def _programs(draw: st.DrawFn, nodes: int) -> Block:
-    budget = _Budget(nodes)
+def _programs(draw: st.DrawFn, nodes: int, virtual: bool) -> Block:
+    budget = _Budget(nodes, virtual=virtual)
     before = draw(st.sampled_from(_BEFORE))
     scope: Node = _scope(draw, budget, depth=0)
     wrapping = draw(st.sampled_from(["none", "none", "child", "flat", "nested", "guard"]))
     if wrapping == "child":
-        scope = Child(body=(scope,), virtual=draw(_rarely))
+        scope = Child(body=(scope,), virtual=budget.virtual and draw(_rarely))
     elif wrapping == "guard":
         scope = Guard(body=(scope,))
     elif wrapping in ("flat", "nested"):
@@ -298,9 +302,8 @@ def _node(draw: st.DrawFn, budget: _Budget, depth: int, registers: bool, fails: 
     if kind == "register":
         return _registration(draw, budget, depth)
     if kind == "child":
-        return Child(
-            body=_block(draw, budget, depth=depth + 1, longest=3, fails=fails), virtual=draw(_rarely)
-        )
+        body = _block(draw, budget, depth=depth + 1, longest=3, fails=fails)
+        return Child(body=body, virtual=budget.virtual and draw(_rarely))
     if kind == "guard":
         return Guard(body=_block(draw, budget, depth=depth + 1, longest=3, registers=registers))
     if kind == "hide":

@@ -16,7 +16,7 @@ from aws_durable_execution_sdk_python.retries import (
     create_retry_strategy,
     with_retry,
 )
-from durable_runtime import RegistrationError, ScopeCancelled, terminal_scope
+from durable_runtime import RegistrationError, ScopeCancelled, on_scope_event, terminal_scope
 
 from tests.runtime.support.crash import execute, killed_everywhere
 from tests.runtime.support.scopes import FORMS, run_scope
@@ -197,6 +197,26 @@ def test_a_suspension_that_the_body_hides_still_suspends(
     assert (run.status, run.result) == ("SUCCEEDED", "value"), run.story()
     assert _first_invocation(run) == ["PENDING"]
     assert run.notes() == ["cleanup", *(["outer"] if nested else [])], run.story()
+
+
+@pytest.mark.parametrize("inner", FORMS)
+@pytest.mark.parametrize("form", FORMS)
+def test_no_scope_begins_after_a_hidden_suspension(form: str, inner: str) -> None:
+    begun: list[str] = []
+
+    def body(context: DurableContext) -> None:
+        _swallow(context)
+        run_scope(context, inner, lambda *_: begun.append("begun"), name="inner")
+
+    events: list[str] = []
+    remove = on_scope_event(lambda event: events.append(f"{event.scope} {event.kind}"))
+    try:
+        run = execute(_in_scope(form, body))
+    finally:
+        remove()
+    assert (run.status, run.result) == ("SUCCEEDED", "value"), run.story()
+    assert begun == ["begun"]
+    assert events.count("inner SCOPE_STARTED") == 1, events
 
 
 def test_a_durable_call_in_finally_is_refused_during_a_suspension() -> None:
