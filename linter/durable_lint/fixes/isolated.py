@@ -62,6 +62,10 @@ def compose(
     body = names.fresh("body", place.taken | names.bound(*tree.tree.body))
     head = f"def {body}({context}{_annotations(change, place, cleanup, is_first_party)}"
     head = head.replace("TERMINAL", cleanup.terminal) + f"{_returns(place, result)}:"
+    if len(outer) + len(head) > tree.longest_line:
+        start, _, rest = head.partition("(")
+        listed, _, end = rest.rpartition(")")
+        head = f"{start}({newline}{deeper}{listed}{newline}{outer}){end}"
     for use in cleanup.context_uses(blocks):
         change.replace(tree.start(use), tree.end(use), context)
     row = node.lineno

@@ -1079,7 +1079,7 @@ CASES = [
         return "done"
         """,
         None,
-        "cleanup_in_context(lambda action_context: drain_in_steps(action_context, ",
+        "lambda action_context: drain_in_steps(action_context, ",
     ),
     case(
         "stack_that_is_handed_on",
