@@ -9,7 +9,7 @@ recognised. Judges nothing; the rules LDC301 to LDC305 do.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
@@ -374,6 +374,8 @@ class Action:
     thread_bound: bool = False
     ends: bool = False
     """A release that ends a span as well."""
+    is_kept: bool = True
+    """What it returns is kept: a token that somebody else may use."""
 
     @property
     def module(self) -> m.ModuleFacts:
@@ -479,8 +481,28 @@ class Plugin:
             )
             and (self._is_own(action) or not _is_looked_after(action))
             and not _is_initial(action)
+            and not (self.has_unseen_base and self._may_be_released_unseen(action))
             and not _hands_on(action)
         ]
+
+    @cached_property
+    def has_unseen_base(self) -> bool:
+        """Whether it derives from a class of which only the name is known, which may let go of what it
+        keeps.
+        """
+        bases = (b.name for b in self.view.solver.all_bases(self.value) if isinstance(b, External))
+        return any(
+            base not in (sdk.PLUGIN, sdk.COMPLETION_PLUGIN)
+            and base.partition(".")[0]
+            not in (sdk.OTEL_PACKAGE, "builtins", "abc", "typing", "typing_extensions")
+            for base in bases
+        )
+
+    def _may_be_released_unseen(self, acquire: Action) -> bool:
+        if acquire.pair in (sdk.MANAGER, sdk.STACK, sdk.LOCK):
+            return True
+        hooks = [hook for hook in sdk.RELEASES if hook != sdk.START and self.releases_in(hook, acquire)]
+        return acquire.is_kept and not hooks
 
     def _is_own(self, action: Action) -> bool:
         """Whether it is done in a method of the plugin itself, not by something that it uses."""
@@ -728,7 +750,8 @@ class Walk:
             for call in calls_in(expression):
                 action = classify(scope, call, through, conditions, self.known)
                 if action is not None:
-                    self.found.append(action)
+                    thrown_away = isinstance(statement, m.ExpressionStatement) and statement.value is call
+                    self.found.append(replace(action, is_kept=not thrown_away))
                 if action is None or action.kind not in ("acquire", "release"):
                     for inner in runs(scope, call):
                         self.function(inner, (*through, (call, scope.frame.module)), conditions)

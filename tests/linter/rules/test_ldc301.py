@@ -191,6 +191,19 @@ def test_a_base_class_in_another_module_is_followed() -> None:
     check(files, sdk_version="3.0.0")
 
 
+def test_a_base_class_that_cannot_be_seen_may_let_go_of_what_is_kept() -> None:
+    check_plugin(
+        """
+        def on_user_function_start(self, info):
+            self._tokens[info.operation_id] = OPERATION.set(info.name)
+            self._stack.enter_context(trace.use_span(self.span))
+            TENANT.set("acme")  # expect: LDC301
+        """,
+        base="ScopedPlugin",
+        before="from company_tracing import ScopedPlugin",
+    )
+
+
 def test_of_two_variables_the_one_that_is_not_reset_is_reported() -> None:
     check_plugin(
         """
