@@ -135,7 +135,9 @@ class Analysis:
                 shown = source_text(module, call.function.at, 40)
                 yield Note(path, f"line {call.at.row}: `{shown}` could not be resolved: {why}")
         if view.solver.gave_up:
-            yield Note(path, "calls were followed only in part: too many lead into one another", important=True)
+            yield Note(
+                path, "calls were followed only in part: too many lead into one another", important=True
+            )
         for gap, why in self.modules.gaps.items():
             yield Note(gap, f"could not be followed: {why}")
 

@@ -1,4 +1,6 @@
-"""One walk over a module's `ast` tree that gives its facts. Nothing after this looks at a tree, except the fixes."""
+"""One walk over a module's `ast` tree that gives its facts. Nothing after this looks at a tree, except the
+fixes.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ _OPERATORS: dict[type[ast.cmpop], str] = {
 
 
 def extract(source: SourceText, tree: ast.Module) -> m.ModuleFacts:
-    """Return the facts of `source`, whose tree is `tree`. Never raises for a tree that `source.text.parse` returned."""
+    """Return the facts of `source`, whose tree is `tree`. Never raises for a tree that `source.text.parse`
+    returned.
+    """
     try:
         return _Extractor(source).module(tree)
     except RecursionError:

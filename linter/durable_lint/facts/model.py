@@ -1,11 +1,12 @@
 """What a module says, as small frozen data: the only view of source code that `project` and `rules` have.
 
-The classes follow Python's grammar, reduced to what decides whether a suspension can pass and what would run because of
-it. They hold no reference to a syntax tree, so they can be pickled and kept. Identity counts: two equal calls on two lines
-are two facts (`eq=False`), and analyses keep their results in dictionaries keyed by the fact itself.
+The classes follow Python's grammar, reduced to what decides whether a suspension can pass and what would
+run because of it. They hold no reference to a syntax tree, so they can be pickled and kept. Identity
+counts: two equal calls on two lines are two facts (`eq=False`), and analyses keep their results in
+dictionaries keyed by the fact itself.
 
-An `At` is a place as the standard library's `ast` gives it: rows from 1, columns in UTF-8 bytes from 0. It is turned into
-characters only when a finding is reported.
+An `At` is a place as the standard library's `ast` gives it: rows from 1, columns in UTF-8 bytes from 0. It
+is turned into characters only when a finding is reported.
 """
 
 from __future__ import annotations
@@ -164,7 +165,9 @@ class NamedExpression(Expression):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compound(Expression):
-    """An expression whose operands are evaluated and whose own value is plain data: arithmetic, f-strings, slices."""
+    """An expression whose operands are evaluated and whose own value is plain data: arithmetic, f-strings,
+    slices.
+    """
 
     operands: tuple[Expression, ...]
 
@@ -359,7 +362,9 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Function:
-    """A `def`, `async def` or `lambda` (whose body is one `Return`). `at` is the whole of it, decorators excluded."""
+    """A `def`, `async def` or `lambda` (whose body is one `Return`). `at` is the whole of it, decorators
+    excluded.
+    """
 
     name: str
     qualname: str
@@ -405,7 +410,9 @@ class ModuleFacts:
     mentions: frozenset[str]
     """Every name and attribute that is read somewhere in it."""
     function_of: dict[Expression | Statement | Function | Class, Function | None]
-    """For each function, class, `try`, `with` and call: the function that it stands in, None at module level."""
+    """For each function, class, `try`, `with` and call: the function that it stands in, None at module
+    level.
+    """
 
 
 def last_name(expression: Expression) -> str:

@@ -1,4 +1,6 @@
-"""What annotations say: which parameters, variables and fields are contexts, callbacks or instances of classes."""
+"""What annotations say: which parameters, variables and fields are contexts, callbacks or instances of
+classes.
+"""
 
 from __future__ import annotations
 

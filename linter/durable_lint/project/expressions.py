@@ -280,7 +280,9 @@ def super_attribute(solver: Solver, value: Super, name: str) -> Values:
 
 
 def _joined(name: str, attribute: str) -> str:
-    """Continue a qualified name, skipping the submodules of the SDK (`sdk.config` + `Duration` is `sdk.Duration`)."""
+    """Continue a qualified name, skipping the submodules of the SDK (`sdk.config` + `Duration` is
+    `sdk.Duration`).
+    """
     if name in (aws.PACKAGE, aws.RUNTIME) or name.startswith((aws.PACKAGE + ".", aws.RUNTIME + ".")):
         return aws.canonical(f"{name}.{attribute}")
     if name.startswith("sdk.") and name[4:] in _SDK_MODULES:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class Mode(NamedTuple):
     """Under which operation code runs.
 
-    `attempt`: inside one attempt of a step, submitter or check, where nothing can suspend.
-    `operations`: the functions that are durable operations around this one, outermost first; the last one is the own one.
+    `attempt`: inside one attempt of a step, submitter or check, where nothing can suspend. `operations`:
+    the functions that are durable operations around this one, outermost first; the last one is the own one.
     `abandonable`: the `map` or `parallel` call that can complete without this branch, if any.
     """
 
@@ -47,9 +47,10 @@ _DEEPEST = 8
 class Record:
     """What evaluating one expression runs, besides itself.
 
-    `targets`: the frames of project functions that it runs. `durable`: the durable call that it is (`context.wait`).
-    `contexts`: on which contexts. `assumed`: it hands a durable context to something that cannot be seen.
-    `suspends` is false for `create_callback`, which is a durable call that does not suspend.
+    `targets`: the frames of project functions that it runs. `durable`: the durable call that it is
+    (`context.wait`). `contexts`: on which contexts. `assumed`: it hands a durable context to something that
+    cannot be seen. `suspends` is false for `create_callback`, which is a durable call that does not
+    suspend.
     """
 
     targets: dict[Frame, None] = field(default_factory=dict)

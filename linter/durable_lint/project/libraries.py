@@ -37,7 +37,8 @@ NEVER_RUN = frozenset(
     "call_soon call_later call_soon_threadsafe signal finalize ref append add put put_nowait insert extend setdefault "
     "update appendleft defer connect subscribe wraps update_wrapper isinstance issubclass id repr str type hasattr "
     "getattr setattr callable len hash format print cast warn info debug warning error exception critical log bind "
-    "set_logger partialmethod singledispatch lru_cache cache copy deepcopy replace patch MagicMock Mock assert_called_with "
+    "set_logger partialmethod singledispatch lru_cache cache copy deepcopy replace patch MagicMock Mock "
+    "assert_called_with "
     "get setattr remove discard index count field ThreadPoolExecutor dir vars bool".split()
 )
 """Names of functions and methods that keep what they are given, or look at it, and do not run it."""

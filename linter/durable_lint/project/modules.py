@@ -23,7 +23,9 @@ class ImportMap(Protocol):
     """What the project needs to know of its files; `gate.ImportIndex` is one."""
 
     def resolve(self, module: str, importer: Path, level: int = 0) -> Path | None:
-        """Return the file of `module` as imported in `importer` with `level` dots, None outside the project."""
+        """Return the file of `module` as imported in `importer` with `level` dots, None outside the
+        project.
+        """
 
     def importers_of(self, path: Path) -> Iterable[Path]:
         """Return the files of the project that import `path`, directly."""
@@ -104,7 +106,9 @@ class Modules:
         return self._names[key]
 
     def callers_of(self, path: Path) -> list[ModuleFacts]:
-        """Return the modules that import `path`, directly or through others, and can hand it a durable context."""
+        """Return the modules that import `path`, directly or through others, and can hand it a durable
+        context.
+        """
         if not {aws.PACKAGE, aws.RUNTIME}.isdisjoint(path.parts):
             return []  # imports of the SDK and of the runtime are known by name and not followed
         start = self._key(path)
@@ -125,7 +129,8 @@ class Modules:
         return found
 
     def may_hold_context(self, path: Path) -> bool:
-        """Whether a durable context can be in a file: it, a file that imports it, or one that it imports is durable.
+        """Whether a durable context can be in a file: it, a file that imports it, or one that it imports is
+        durable.
 
         Imports are followed through any number of files, in either direction but not in both.
         """

@@ -1,4 +1,6 @@
-"""Evaluates what the SDK and the runtime offer: operations and what is handed to them, scopes and registrations."""
+"""Evaluates what the SDK and the runtime offer: operations and what is handed to them, scopes and
+registrations.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Evaluates functions abstractly, from the handlers inwards, until nothing new is found.
 
-One `Solver` answers for one module: it starts from that module and the ones that can hand it a durable context, follows
-calls wherever they lead, and knows afterwards for each function which arguments it gets and what each of its calls runs.
-Calls are followed by their arguments (a frame a set of arguments), so that a helper that is harmless where it is called is
-not blamed for what it does elsewhere. It judges nothing.
+One `Solver` answers for one module: it starts from that module and the ones that can hand it a durable
+context, follows calls wherever they lead, and knows afterwards for each function which arguments it gets
+and what each of its calls runs. Calls are followed by their arguments (a frame a set of arguments), so that
+a helper that is harmless where it is called is not blamed for what it does elsewhere. It judges nothing.
 """
 
 from __future__ import annotations
@@ -100,10 +100,11 @@ def pattern_matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
 
 
 class Solver:
-    """The evaluation of a project, module by module. After `solve`, read `frames_of` and the frames' records.
+    """The evaluation of a project, module by module. After `solve`, read `frames_of` and the frames'
+    records.
 
-    What it says of a module does not depend on the modules that were asked for before: each is solved together with
-    everything that can hand it something.
+    What it says of a module does not depend on the modules that were asked for before: each is solved
+    together with everything that can hand it something.
     """
 
     def __init__(self, modules: Modules, names: Names) -> None:
@@ -132,7 +133,9 @@ class Solver:
         self._wanted: dict[m.ModuleFacts, None] = {}
         self._runs = 0
         self.gave_up = False
-        """True when a project was too entangled to be followed to the end; what was found until then stands."""
+        """True when a project was too entangled to be followed to the end; what was found until then
+        stands.
+        """
         self._durable_classes: set[ClassValue] = set()
         self._durable_instances: dict[ClassValue, set[m.Call | None]] = {}
         self._durable_frames: set[Frame] = set()
@@ -188,7 +191,9 @@ class Solver:
                 self.frame_for(value, Arguments(), mode)
 
     def evaluate(self, value: FunctionValue) -> Frame:
-        """Return the frame of a function called without known arguments, evaluated: for questions asked afterwards."""
+        """Return the frame of a function called without known arguments, evaluated: for questions asked
+        afterwards.
+        """
         frame = self.frame_for(value, Arguments(), Mode())
         self.settle(frame)
         return frame
@@ -265,7 +270,6 @@ class Solver:
 
     def frame_for(self, value: FunctionValue, arguments: Arguments, mode: Mode) -> Frame:
         """Return the frame of a function called with `arguments`, and have it evaluated if it is new."""
-        function = value.function
         bound = self._bind(value, arguments)
         frame = self._frame(value, bound, mode)
         for name, values in bound.items():
@@ -306,8 +310,8 @@ class Solver:
     def _matters(self, value: FunctionValue, bound: dict[str, Values]) -> bool:
         """Whether a call can have anything to do with a suspension, or define something that has.
 
-        Most calls have not: no context, callback or object that holds one is handed to them or closed over. What
-        they do is looked at only when somebody asks for their result or their effect.
+        Most calls have not: no context, callback or object that holds one is handed to them or closed over.
+        What they do is looked at only when somebody asks for their result or their effect.
         """
         if self._always_matters(value) or self._closes_over_durable(value.closure):
             return True
@@ -624,7 +628,9 @@ class Solver:
         return annotated.annotated(self, where, annotation, owner)
 
     def is_context_class(self, value: ClassValue) -> bool:
-        """Whether a class of the project is a durable context: a subclass of the SDK's, or configured as one."""
+        """Whether a class of the project is a durable context: a subclass of the SDK's, or configured as
+        one.
+        """
         if self.names.is_context_type(value.definition.name) or self.names.is_context_type(
             self.qualified(value.module, value.definition.qualname)
         ):
@@ -736,7 +742,9 @@ def _by_name(item: tuple[str, object]) -> str:
 
 
 def _defines_operations(block: tuple[m.Statement, ...]) -> bool:
-    """Whether a block defines functions that their decorators or annotations may make handlers or operations."""
+    """Whether a block defines functions that their decorators or annotations may make handlers or
+    operations.
+    """
     for statement in block:
         if isinstance(statement, m.FunctionDefinition):
             function = statement.function

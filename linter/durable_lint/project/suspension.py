@@ -1,4 +1,6 @@
-"""Whether code can suspend, at which call, and through which chain of calls. Reads what the solver found; changes nothing."""
+"""Whether code can suspend, at which call, and through which chain of calls. Reads what the solver found;
+changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def place(fact: m.Expression | m.Item | m.Statement | m.Clause) -> m.At:
 
 
 def steps(frame: Frame, block: Iterable[m.Statement], rounds: int = 1) -> Iterator[Step]:
-    """Yield what a block runs, in order, without what cannot be reached; the bodies of loops `rounds` times."""
+    """Yield what a block runs, in order, without what cannot be reached; the bodies of loops `rounds`
+    times.
+    """
     for statement in block:
         yield from _statement(frame, statement, rounds)
         if ends(statement):
@@ -352,7 +356,9 @@ class Suspensions:
         return self._direct(record) or any(self.frame(target) for target in record.targets)
 
     def first(self, frame: Frame, found: Iterable[Step]) -> Suspension | None:
-        """Return the suspension among the steps of a block that explains best: a certain one, with the shortest chain."""
+        """Return the suspension among the steps of a block that explains best: a certain one, with the
+        shortest chain.
+        """
         best: Suspension | None = None
         for step in found:
             if frame.mode.attempt or not self.record(step.record):

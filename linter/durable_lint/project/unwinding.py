@@ -1,9 +1,9 @@
 """What runs, and what has an effect, while a suspension unwinds the stack.
 
-A suspension is an exception of exactly one of two classes (`sdk.aws.SUSPENSIONS`). For each of them this module follows a
-`finally`, a handler, an `__exit__` or a generator from its `yield` on, knows which tests have a known answer then
-(`isinstance(e, Exception)`, `exc_type is None`, a flag that cannot have been set yet), and tells which effects run and how it
-ends: let through, swallowed, or turned into something else.
+A suspension is an exception of exactly one of two classes (`sdk.aws.SUSPENSIONS`). For each of them this
+module follows a `finally`, a handler, an `__exit__` or a generator from its `yield` on, knows which tests
+have a known answer then (`isinstance(e, Exception)`, `exc_type is None`, a flag that cannot have been set
+yet), and tells which effects run and how it ends: let through, swallowed, or turned into something else.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class Effect(NamedTuple):
 class About:
     """What is known while a block runs because of a suspension.
 
-    `kind` is the exact class of the exception in flight. `values` are the names bound to it, `types` to its class,
-    `constants` the names whose value is still a constant.
+    `kind` is the exact class of the exception in flight. `values` are the names bound to it, `types` to its
+    class, `constants` the names whose value is still a constant.
     """
 
     kind: str
@@ -558,7 +558,9 @@ class Unwinding:
         return "builtins.BaseException" in names or aws.SUSPENSIONS[0] in names or kind in names
 
     def control_flow_named(self, frame: Frame, handled: m.Expression | None) -> str:
-        """Return the first of the SDK's control-flow exceptions that a handler names, "" when it names none."""
+        """Return the first of the SDK's control-flow exceptions that a handler names, "" when it names
+        none.
+        """
         if handled is None:
             return ""
         names = _class_names(self.solver.value(frame, handled))
@@ -575,8 +577,10 @@ class Unwinding:
     # ------------------------------------------------ managers
 
     def item_exit(self, frame: Frame, item: m.Item, kind: str) -> Outcome:
-        """Return what leaving a `with` item does when a suspension of this class passes: its effect, and whether
-        the suspension is swallowed (`falls`), let through (`reraise`) or turned into something else (`other`)."""
+        """Return what leaving a `with` item does when a suspension of this class passes: its effect, and
+        whether the suspension is swallowed (`falls`), let through (`reraise`) or turned into something
+        else (`other`).
+        """
         return self.manager_exit(frame, item.manager, frame.records.get(item), kind)
 
     def manager_exit(

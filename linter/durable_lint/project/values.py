@@ -1,7 +1,7 @@
 """What an expression can be, as far as it matters to a suspension: the values of the abstract evaluation.
 
-Values are small, frozen and compared by what they say. A set of them over-approximates what an expression can be; the empty
-set means "nothing known that matters".
+Values are small, frozen and compared by what they say. A set of them over-approximates what an expression
+can be; the empty set means "nothing known that matters".
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class External:
-    """A name of a module whose source is not looked at (`boto3.client`), or what calling it gave (`called`).
+    """A name of a module whose source is not looked at (`boto3.client`), or what calling it gave
+    (`called`).
 
-    An attribute or method continues the name: `boto3.client("s3").delete_object` is `boto3.client.delete_object`.
+    An attribute or method continues the name: `boto3.client("s3").delete_object` is
+    `boto3.client.delete_object`.
     """
 
     name: str
@@ -84,8 +86,9 @@ class TerminalMethod:
 class FunctionValue:
     """A function of the project. `closure` is the frame it was defined in, None at module level.
 
-    `receiver` is what it is bound to. `kind` tells a function that a decorator of the SDK or of `contextlib` has changed:
-    `step`, `child`, `branch`, `submitter` (calling it gives an `Operation`), `manager`, `property`, `static`, `class`, or "".
+    `receiver` is what it is bound to. `kind` tells a function that a decorator of the SDK or of
+    `contextlib` has changed: `step`, `child`, `branch`, `submitter` (calling it gives an `Operation`),
+    `manager`, `property`, `static`, `class`, or "".
     """
 
     function: m.Function
@@ -97,7 +100,9 @@ class FunctionValue:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What calling a `@durable_step`, `@durable_with_child_context` (...) function gives: a callable for an operation."""
+    """What calling a `@durable_step`, `@durable_with_child_context` (...) function gives: a callable for an
+    operation.
+    """
 
     function: FunctionValue
     arguments: Arguments
@@ -120,7 +125,9 @@ class ClassValue:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """An instance of a class. `site` is the call that made it, None for any instance (`self`, an annotation)."""
+    """An instance of a class. `site` is the call that made it, None for any instance (`self`, an
+    annotation).
+    """
 
     of: ClassValue
     site: m.Call | None = None
@@ -190,7 +197,9 @@ class Manager:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A `CompletionConfig`, `MapConfig` or `ParallelConfig`. `early` tells whether a branch can be abandoned."""
+    """A `CompletionConfig`, `MapConfig` or `ParallelConfig`. `early` tells whether a branch can be
+    abandoned.
+    """
 
     early: bool
 
@@ -309,7 +318,9 @@ _DEEPEST = 4
 
 
 def bounded(values: Values) -> Values:
-    """Return `values` with what is nested too deeply flattened, so that a value that grows in a loop stops growing."""
+    """Return `values` with what is nested too deeply flattened, so that a value that grows in a loop stops
+    growing.
+    """
     if not any(isinstance(value, _COMPOUND) for value in values):
         return values
     return frozenset(

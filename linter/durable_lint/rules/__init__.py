@@ -1,6 +1,7 @@
 """The rules: what there is (`RULES`), and `check`, which applies them to one module.
 
-Importing this package is cheap: facts, project and the rules' own modules are imported only when something is checked.
+Importing this package is cheap: facts, project and the rules' own modules are imported only when something
+is checked.
 """
 
 from __future__ import annotations

@@ -1,14 +1,21 @@
-"""What a rule reports, and what a report prints: plain frozen data that knows nothing of files, flags or output."""
+"""What a rule reports, and what a report prints: plain frozen data that knows nothing of files, flags or
+output.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Applicability(Enum):
-    """Whether a fix keeps what the code does (see docs/fixes.md): safe ones need `--fix`, unsafe ones `--unsafe-fixes`."""
+    """Whether a fix keeps what the code does (see docs/fixes.md): safe ones need `--fix`, unsafe ones
+    `--unsafe-fixes`.
+    """
 
     SAFE = "safe"
     UNSAFE = "unsafe"
@@ -24,7 +31,8 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """A second place that explains a finding: the call that can suspend, or a link of the chain that leads to it.
+    """A second place that explains a finding: the call that can suspend, or a link of the chain that leads
+    to it.
 
     `call` is the source text of that place, shortened (`context.wait`).
     """
@@ -60,10 +68,10 @@ class Fix:
 class Finding:
     """One fault. `start`/`end` are the place that rules.md defines (a keyword, a `with` item, a call).
 
-    `message` is one line: it names the durable call that can suspend with its line, and what would run because of it.
-    `related` starts with the suspending call; the chain of calls follows, outermost first.
-    `noqa_rows` are the rows on which a suppression comment counts.
-    `help` is one line that says what to do. `fix` is None where none was computed; `no_fix` then may say why.
+    `message` is one line: it names the durable call that can suspend with its line, and what would run
+    because of it. `related` starts with the suspending call; the chain of calls follows, outermost first.
+    `noqa_rows` are the rows on which a suppression comment counts. `help` is one line that says what to do.
+    `fix` is None where none was computed; `no_fix` then may say why.
     """
 
     code: str

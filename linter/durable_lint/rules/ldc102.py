@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from durable_lint.facts import model as m
 from durable_lint.project.suspension import expression_steps, recorded, steps
 from durable_lint.project.values import Instance, Manager
 from durable_lint.rules import RULES
@@ -13,6 +12,7 @@ from durable_lint.rules.view import header_rows, suspension_kinds, what_runs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from durable_lint.facts import model as m
     from durable_lint.project.frames import Frame
     from durable_lint.project.suspension import Step
     from durable_lint.project.unwinding import Effect

@@ -1,4 +1,6 @@
-"""LDC103 exit-stack-around-suspension: something with an effect is on an `ExitStack` while the code can suspend."""
+"""LDC103 exit-stack-around-suspension: something with an effect is on an `ExitStack` while the code can
+suspend.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,7 @@ def _judge_item(view: ModuleView, statement: m.With, item: m.Item, frame: Frame)
 
 
 def _judge_finally(view: ModuleView, statement: m.Try, frame: Frame) -> Finding | None:
-    names = {name for name in _closed(frame, statement.finalbody)}
+    names = set(_closed(frame, statement.finalbody))
     if not names or statement.finally_at is None:
         return None
     before = _before(frame, statement, names)
@@ -98,7 +100,9 @@ def _judge_finally(view: ModuleView, statement: m.Try, frame: Frame) -> Finding 
 
 
 def _before(frame: Frame, statement: m.Statement, names: set[str]) -> list[Step]:
-    """Return the registrations that the function makes before a statement; its durable calls there do not count."""
+    """Return the registrations that the function makes before a statement; its durable calls there do not
+    count.
+    """
     function = frame.function
     if function is None:
         return []

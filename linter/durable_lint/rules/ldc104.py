@@ -43,11 +43,14 @@ def check(view: ModuleView) -> Iterator[Finding]:
 
 
 def _leaving(frame: Frame, block: Iterable[m.Statement]) -> Iterator[m.Statement]:
-    """Yield the statements by which a `finally` leaves: conditional or not, but of `raise` only unconditional ones."""
+    """Yield the statements by which a `finally` leaves: conditional or not, but of `raise` only
+    unconditional ones.
+    """
     for statement in block:
-        if isinstance(statement, m.Raise) and statement.exception is not None:
-            yield statement
-        elif isinstance(statement, m.ExpressionStatement) and _exits_process(frame, statement.value):
+        raises = isinstance(statement, m.Raise) and statement.exception is not None
+        if raises or (
+            isinstance(statement, m.ExpressionStatement) and _exits_process(frame, statement.value)
+        ):
             yield statement
         yield from _jumps(statement, in_loop=False)
         if isinstance(statement, (m.Raise, m.Return, m.Break, m.Continue)):

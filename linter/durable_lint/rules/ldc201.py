@@ -1,4 +1,6 @@
-"""LDC201 catches-base-exception: `except BaseException` that does not raise a suspension again on every path."""
+"""LDC201 catches-base-exception: `except BaseException` that does not raise a suspension again on every
+path.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""LDC203 catches-sdk-control-flow: an `except` that names the SDK's control flow and does anything but raise it at once."""
+"""LDC203 catches-sdk-control-flow: an `except` that names the SDK's control flow and does anything but
+raise it at once.
+"""
 
 from __future__ import annotations
 

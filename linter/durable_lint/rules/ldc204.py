@@ -1,4 +1,6 @@
-"""LDC204 cleanup-on-base-exception: a handler for everything that has an effect before it raises a suspension again."""
+"""LDC204 cleanup-on-base-exception: a handler for everything that has an effect before it raises a
+suspension again.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""LDC205 repeated-terminal-cleanup: the same cleanup after the success path and in `except Exception: ...; raise`.
+"""LDC205 repeated-terminal-cleanup: the same cleanup after the success path and in `except Exception: ...;
+raise`.
 
-It is what careful code does without a terminal scope: right at a suspension, and written twice. A list of compensations
-that a handler runs in reverse is the same by hand.
+It is what careful code does without a terminal scope: right at a suspension, and written twice. A list of
+compensations that a handler runs in reverse is the same by hand.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _RULE = RULES["LDC205"]
 
 
 class Repeated(NamedTuple):
-    """How a cleanup is repeated. `where`: `after` the block, `inside` it at its end, in its `else`, or as a `list` of
-    compensations.
+    """How a cleanup is repeated. `where`: `after` the block, `inside` it at its end, in its `else`, or as a
+    `list` of compensations.
 
     `again` are the statements of the second copy; `name` is the list's name.
     """
@@ -122,7 +123,9 @@ def repeated(module: m.ModuleFacts, statement: m.Try, following: tuple[m.Stateme
 def _at_end(
     module: m.ModuleFacts, cleanup: tuple[m.Statement, ...], body: tuple[m.Statement, ...]
 ) -> tuple[m.Statement, ...] | None:
-    """Return the copy of a cleanup that ends a body, a plain `return` behind it or not; None when there is none."""
+    """Return the copy of a cleanup that ends a body, a plain `return` behind it or not; None when there is
+    none.
+    """
     last = body[-1]
     if isinstance(last, m.Return) and (last.value is None or not list(operands(last.value))):
         body = body[:-1]
@@ -181,7 +184,9 @@ def _leaves(block: Iterable[m.Statement], *, in_loop: bool = False) -> bool:
 
 
 def _kept_list(cleanup: tuple[m.Statement, ...]) -> str:
-    """Return the list that a cleanup runs in reverse, if that is all it does: `for undo in reversed(undos): undo()`."""
+    """Return the list that a cleanup runs in reverse, if that is all it does: `for undo in reversed(undos):
+    undo()`.
+    """
     if len(cleanup) != 1 or not isinstance(cleanup[0], m.For) or cleanup[0].orelse:
         return ""
     loop = cleanup[0]

@@ -1,4 +1,6 @@
-"""LDC401 scope-uses-outer-context: the body of an operation makes durable calls on a context of a function around it."""
+"""LDC401 scope-uses-outer-context: the body of an operation makes durable calls on a context of a function
+around it.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ _RULE = RULES["LDC401"]
 
 
 def check(view: ModuleView) -> Iterator[Finding]:
-    """Yield one finding for each such call: the durable call itself, or the helper that is handed the context."""
+    """Yield one finding for each such call: the durable call itself, or the helper that is handed the
+    context.
+    """
     done: set[m.Call] = set()
     for frame, step in all_steps(view):
         call = step.fact

@@ -22,7 +22,9 @@ _RULE = RULES["LDC402"]
 
 
 def check(view: ModuleView) -> Iterator[Finding]:
-    """Yield a finding at each durable call in such an action, or at the registration of one defined elsewhere."""
+    """Yield a finding at each durable call in such an action, or at the registration of one defined
+    elsewhere.
+    """
     done: set[m.Call] = set()
     for registration in registrations(view):
         if registration.record.registration in aws.CONTEXT_REGISTRATIONS:

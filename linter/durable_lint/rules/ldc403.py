@@ -1,4 +1,6 @@
-"""LDC403 terminal-action-captures-loop-variable: an action closes over a name that the loop around it rebinds."""
+"""LDC403 terminal-action-captures-loop-variable: an action closes over a name that the loop around it
+rebinds.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""LDC404 registration-after-suspension: a durable call stands between acquiring a resource and registering its cleanup."""
+"""LDC404 registration-after-suspension: a durable call stands between acquiring a resource and registering
+its cleanup.
+"""
 
 from __future__ import annotations
 

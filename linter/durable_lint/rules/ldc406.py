@@ -1,4 +1,6 @@
-"""LDC406 registration-inside-operation: a terminal action of an outer scope is registered inside an operation."""
+"""LDC406 registration-inside-operation: a terminal action of an outer scope is registered inside an
+operation.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What LDC401 to LDC407 share: durable calls under a frame, registrations, free names, and where things stand."""
+"""What LDC401 to LDC407 share: durable calls under a frame, registrations, free names, and where things
+stand.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +107,9 @@ def contains(statement: m.Statement, at: m.At) -> bool:
 
 
 def statements_around(function: m.Function, at: m.At) -> list[tuple[tuple[m.Statement, ...], int]]:
-    """Return the statements of a function that contain a place, outermost first, each as its block and index."""
+    """Return the statements of a function that contain a place, outermost first, each as its block and
+    index.
+    """
     found: list[tuple[tuple[m.Statement, ...], int]] = []
     block = function.body
     while True:
@@ -154,7 +158,9 @@ def names_read(expression: m.Expression) -> set[str]:
 
 
 def local_function(frame: Frame, expression: m.Expression) -> m.Function | None:
-    """Return the lambda or the nested `def` that an expression of a function's own names, None for anything else."""
+    """Return the lambda or the nested `def` that an expression of a function's own names, None for anything
+    else.
+    """
     if isinstance(expression, m.LambdaExpression):
         return expression.function
     if not isinstance(expression, m.Name) or frame.function is None:

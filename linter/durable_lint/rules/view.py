@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from durable_lint.facts import model as m
 from durable_lint.facts.model import blocks_of as blocks_of
-from durable_lint.project.frames import Frame
 from durable_lint.project.suspension import Suspension, Suspensions, operands, steps
 from durable_lint.project.unwinding import About, Effect, operation_name, source_text
 from durable_lint.rules.finding import Finding, Position, Related
@@ -16,6 +15,7 @@ from durable_lint.sdk import aws
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from durable_lint.project.frames import Frame
     from durable_lint.project.solver import Solver
     from durable_lint.project.unwinding import Unwinding
     from durable_lint.rules import Rule
@@ -71,8 +71,8 @@ class ModuleView:
     def _constants(self, frame: Frame, statement: m.Try) -> dict[str, object]:
         """Return the names that still have the constant they were given before the `try` when it suspends.
 
-        Only what can be proven: a constant is assigned earlier in the same block as the `try`, and the name is assigned
-        nowhere else but in its body, after the last call that can suspend.
+        Only what can be proven: a constant is assigned earlier in the same block as the `try`, and the name
+        is assigned nowhere else but in its body, after the last call that can suspend.
         """
         function = self.module.function_of.get(statement)
         if function is None:
@@ -94,10 +94,9 @@ class ModuleView:
             return {}
         late = _after_last(self, frame, statement.body)
         elsewhere = assigned_names(statement.body[: len(statement.body) - len(late)])
-        if late and self.suspension(frame, [late[0]]):
-            # The statement with the last suspending call: what it assigns at its own level is assigned afterwards.
-            if not isinstance(late[0], m.Assignment):
-                elsewhere |= assigned_names([late[0]])
+        if late and not isinstance(late[0], m.Assignment) and self.suspension(frame, [late[0]]):
+            # What the statement with the last suspending call assigns at its own level is assigned afterwards.
+            elsewhere |= assigned_names([late[0]])
         for handler in statement.handlers:
             elsewhere |= assigned_names(handler.body) | ({handler.name} if handler.name else set())
         elsewhere |= assigned_names(statement.orelse) | _assigned_inside_functions(self.module, function)
@@ -161,7 +160,9 @@ class ModuleView:
             )
 
     def at_suspension(self, suspension: Suspension) -> str:
-        """Return the clause that names the durable call, its line, and the way to it: "at `context.wait` (line 12)"."""
+        """Return the clause that names the durable call, its line, and the way to it: "at `context.wait`
+        (line 12)".
+        """
         last = suspension.links[-1]
         call = source_text(last.module, _callee_at(last.fact), 40)
         where = f"line {last.at.row}"

@@ -1,8 +1,8 @@
 """What the names of the AWS Lambda durable execution SDK and of `durable_runtime` mean. Tables only.
 
-Read off the released wheels `aws-durable-execution-sdk-python` 1.0.0 to 3.0.0. Names are given without the package's
-submodules: `canonical` maps `aws_durable_execution_sdk_python.context.DurableContext` to `sdk.DurableContext`, because the
-package re-exports and code imports from either place.
+Read off the released wheels `aws-durable-execution-sdk-python` 1.0.0 to 3.0.0. Names are given without the
+package's submodules: `canonical` maps `aws_durable_execution_sdk_python.context.DurableContext` to
+`sdk.DurableContext`, because the package re-exports and code imports from either place.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ BATCH_CONFIGS = frozenset({"sdk.MapConfig", "sdk.ParallelConfig"})
 COMPLETION_CONFIG = "sdk.CompletionConfig"
 
 SUSPENSIONS = ("sdk.SuspendExecution", "sdk.TimedSuspendExecution")
-"""The exceptions by which the SDK suspends; the second derives from the first, the first from `BaseException`."""
+"""The exceptions by which the SDK suspends; the second derives from the first, the first from
+`BaseException`.
+"""
 
 CONTROL_FLOW = frozenset({*SUSPENSIONS, "sdk.OrphanedChildException", "sdk.BackgroundThreadError"})
 

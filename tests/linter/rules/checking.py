@@ -1,7 +1,7 @@
 """How the tests of the rules say what they expect: on the line itself, as the labelled cases do.
 
-A line on which findings are expected ends in `# expect: LDC101`; every other line has none. Several files are given
-as a dictionary; each test gets a project of its own.
+A line on which findings are expected ends in `# expect: LDC101`; every other line has none. Several files
+are given as a dictionary; each test gets a project of its own.
 """
 
 from __future__ import annotations

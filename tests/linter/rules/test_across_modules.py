@@ -6,9 +6,9 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-
 from durable_lint.config.settings import Settings
 from durable_lint.linter import Linter
+
 from tests.linter.rules.checking import check
 
 HANDLER = """

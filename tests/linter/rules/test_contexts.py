@@ -1,4 +1,6 @@
-"""Which expressions are durable contexts, and which calls can suspend: under any name, by any way they flow."""
+"""Which expressions are durable contexts, and which calls can suspend: under any name, by any way they
+flow.
+"""
 
 from __future__ import annotations
 
