@@ -74,13 +74,12 @@ class _Extractor:
         scope = self._open("")
         body = self._block(tree.body)
         self._close(scope, None)
-        order = {id(fact): (fact.at.row, fact.at.column) for fact in (*self.functions, *self.classes)}
         return m.ModuleFacts(
             path=self.source.path,
             source=self.source,
             body=body,
-            functions=tuple(sorted(self.functions, key=lambda fact: order[id(fact)])),
-            classes=tuple(sorted(self.classes, key=lambda fact: order[id(fact)])),
+            functions=tuple(sorted(self.functions, key=lambda fact: fact.at)),
+            classes=tuple(sorted(self.classes, key=lambda fact: fact.at)),
             local_names=frozenset(scope.bound),
             mentions=frozenset(self.mentions),
             function_of=self.function_of,
