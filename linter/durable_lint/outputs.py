@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from durable_lint.config.selectors import did_you_mean
 from durable_lint.config.settings import OUTPUT_FORMATS
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(NamedTuple):
     """One report: its format, and its file or None for standard output."""
 
     format: str

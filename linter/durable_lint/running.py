@@ -4,9 +4,8 @@ it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from durable_lint.config.load import ConfigError
 from durable_lint.report.run import Failure, Note, Run
@@ -19,25 +18,24 @@ if TYPE_CHECKING:
     from durable_lint.rules.finding import Finding
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(NamedTuple):
     """A file to lint; `raw` is its content where that does not come from disk."""
 
     path: Path
     raw: bytes | None = None
 
 
-@dataclass
 class Total:
     """Adds up the results of files. `progress` is told how many files are done."""
 
-    progress: Callable[[int], None] = field(default=lambda _done: None)
-    findings: list[Finding] = field(default_factory=list)
-    failures: dict[Failure, None] = field(default_factory=dict)
-    notes: dict[Note, None] = field(default_factory=dict)
-    judged: set[Path] = field(default_factory=set)
-    skipped: int = 0
-    suppressed: int = 0
+    def __init__(self, progress: Callable[[int], None] = lambda _done: None) -> None:
+        self.progress = progress
+        self.findings: list[Finding] = []
+        self.failures: dict[Failure, None] = {}
+        self.notes: dict[Note, None] = {}
+        self.judged: set[Path] = set()
+        self.skipped = 0
+        self.suppressed = 0
 
     def add(self, result: FileResult) -> None:
         """Count one file's result."""
@@ -104,8 +102,7 @@ def lint_all(
             total.fail_config(error)
 
 
-@dataclass(frozen=True, slots=True)
-class Rewrites:
+class Rewrites(NamedTuple):
     """What rewriting came to: bytes before and after for each file that changed, and the findings that were
     fixed.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from durable_lint.config.paths import shown
 
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from durable_lint.source.text import SourceText
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """Something that kept a file from being judged: unreadable, undecodable, a crash. One line, exit status
     2.
     """
@@ -30,8 +29,7 @@ class Failure:
         return self.message if self.path is None else f"{shown(self.path)}: {self.message}"
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(NamedTuple):
     """Something worth knowing about a clean result: a file that was skipped, a call that could not be
     resolved.
 
