@@ -17,7 +17,7 @@ from durable_lint.fixes.tree import CALLABLES, FunctionNode, Refused, own_nodes
 from durable_lint.project.suspension import place as place_of_step
 from durable_lint.project.suspension import steps
 from durable_lint.project.unwinding import About
-from durable_lint.project.values import External, Operation
+from durable_lint.project.values import External, Operation, Partial
 from durable_lint.sdk import aws
 
 if TYPE_CHECKING:
@@ -385,34 +385,36 @@ class Cleanup:
         return name not in names.mutated(*(n for n in own_nodes(root) if not isinstance(n, ast.Lambda)))
 
     def _stored_by_calls(self, nodes: list[ast.stmt]) -> set[str]:
-        """Return the attributes of `self` that plain calls of the project's methods assign."""
+        """Return the attributes that plain calls of the module's functions assign; refuse for outer names they rebind."""
         self._storing: set[ast.AST] = set()
-        found: set[str] = set()
         place = self.place
         at = {(node.lineno, node.col_offset) for node in nodes}
         facts = [f for f in _statements(place.facts) if (f.at.row, f.at.column) in at]
+        called: dict[m.Function, None] = {}
         for frame in place.frames:
-            for step in steps(frame, facts):
+            waiting = list(steps(frame, facts))
+            seen: set[Frame] = set()
+            while waiting:
+                step = waiting.pop()
                 if step.record.durable:
                     continue
                 for target in step.record.targets:
-                    function = target.function
-                    if function is None or target.module is not place.module:
+                    if target.function is None or target.module is not place.module or target in seen:
                         continue
-                    node = next(
-                        (
-                            n
-                            for n in ast.walk(place.tree.tree)
-                            if isinstance(n, FunctionNode)
-                            and n.name == function.name
-                            and n.lineno == function.at.row
-                        ),
-                        None,
-                    )
-                    if node is not None:
-                        found |= names.stored_attributes(node)
-                        self._storing |= set(ast.walk(node))
-        return found
+                    seen.add(target)
+                    called[target.function] = None
+                    waiting += place.view.suspensions.body(target)
+        rows = {(function.name, function.at.row) for function in called}
+        defined = [
+            n for n in ast.walk(place.tree.tree) if isinstance(n, FunctionNode) and (n.name, n.lineno) in rows
+        ]
+        self._storing = {n for definition in defined for n in ast.walk(definition)}
+        own = {n for root in nodes for n in ast.walk(root)} | self._storing
+        for name in sorted(names.changed_inside_functions(*defined)):
+            for read in names.reads(place.tree.tree):
+                if read.id == name and read not in own:
+                    raise Refused(f"the cleanup rebinds `{name}`, which is read on line {read.lineno}")
+        return names.stored_attributes(*defined)
 
     # ------------------------------------------------ writing
 
@@ -717,6 +719,9 @@ class Cleanup:
         fact = self.place.fact(node)
         if fact is None or self._has_durable(node):
             return False
+        made = self.place.values(node)
+        if made and all(isinstance(value, (Operation, Partial)) for value in made):
+            return False  # it only prepares a function for a step
         return any(self.place.view.unwinding.effect(frame, fact) is not None for frame in self.place.frames)
 
     def _new_function(self) -> str:
@@ -808,10 +813,8 @@ class Cleanup:
         if step.record.durable:
             return all(self.only_own(target, set()) for target in step.record.targets)
         return (
-            bool(step.record.targets)
-            and all(self.only_own(target, set()) for target in step.record.targets)
-            or bool(step.record.assumed)
-        )
+            bool(step.record.targets) and all(self.only_own(target, set()) for target in step.record.targets)
+        ) or bool(step.record.assumed)
 
     def only_own(self, frame: Frame, seen: set[object]) -> bool:
         """Whether a function makes durable calls only on contexts that it was given as arguments."""

@@ -186,8 +186,23 @@ def assigned_first(block: list[ast.stmt], name: str) -> bool:
                 if name in bound(statement) and name not in read_names(statement):
                     return True
             case _:
-                if name in mentioned(statement):
+                if name in mentioned(statement) and not _only_in_handlers(statement, name):
                     return False
+    return True
+
+
+def _only_in_handlers(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement mentions a name only in handlers that bind it: `except E as name`."""
+    waiting: list[ast.AST] = [statement]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.ExceptHandler) and node.name == name:
+            continue
+        if isinstance(node, ast.Name) and node.id == name:
+            return False
+        if name in set(bound_by(node)):
+            return False
+        waiting.extend(ast.iter_child_nodes(node))
     return True
 
 

@@ -176,9 +176,9 @@ class Place:
                 raise Refused(
                     f"its durable calls are made on different contexts ({', '.join(map(_code, sorted(good)))})"
                 )
-        for spot in good.values():
-            return spot
-        for spot in self._in_reach():
+        for spot in (*good.values(), *self._in_reach()):
+            if self._may_be_none(spot):
+                raise Refused(f"`{spot.text}` may be None where the block starts")
             return spot
         if others:
             raise Refused(f"the durable context {_code(min(others))} is not known yet where the block starts")
@@ -271,6 +271,58 @@ class Place:
         for spot in self._of_self():
             if self._is_own(spot):
                 yield spot
+
+    def _may_be_none(self, spot: Spot) -> bool:
+        """Whether the code says that a context may be missing, and does not leave before the block when it is."""
+        last = spot.text.rpartition(".")[2]
+        is_name = last == spot.text
+        optional = False
+        for function in self.around if is_name else ():
+            arguments = function.args
+            listed = [*arguments.posonlyargs, *arguments.args]
+            defaults = [None] * (len(listed) - len(arguments.defaults)) + list(arguments.defaults)
+            pairs = [*zip(listed, defaults, strict=True)]
+            pairs += [*zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
+            for argument, default in pairs:
+                if argument.arg == last:
+                    optional = _says_none(default) or _is_optional(argument.annotation)
+        for node in ast.walk(self.around[-1] if is_name else self.tree.tree):
+            match node:
+                case ast.Assign(targets=targets, value=value):
+                    named = any(_last_name(target) == last for target in targets)
+                    optional = optional or (named and _says_none(value))
+                case ast.AnnAssign(target=target, annotation=annotation, value=value):
+                    named = _last_name(target) == last
+                    optional = optional or (named and (_says_none(value) or _is_optional(annotation)))
+        return optional and not self._is_checked(spot)
+
+    def _is_checked(self, spot: Spot) -> bool:
+        """Whether the block stands behind `if context is None: return`, or an assertion."""
+        inside: ast.AST = self.node
+        for around in self.tree.ancestors(self.node):
+            for _, value in ast.iter_fields(around):
+                if isinstance(value, list) and inside in value:
+                    for statement in value[: value.index(inside)]:
+                        if isinstance(statement, ast.Assert) and spot.root in names.read_names(
+                            statement.test
+                        ):
+                            return True
+                        if (
+                            isinstance(statement, ast.If)
+                            and isinstance(statement.body[-1], (ast.Return, ast.Raise, ast.Continue))
+                            and spot.root in names.read_names(statement.test)
+                        ):
+                            return True
+            if (
+                isinstance(around, ast.If)
+                and inside in around.body
+                and spot.root in names.read_names(around.test)
+            ):
+                return True
+            if around is self.function:
+                return False
+            inside = around
+        return False
 
     def _of_self(self) -> Iterator[Spot]:
         """Yield what could be a context among the attributes of the object that the block's method belongs to."""
@@ -424,6 +476,23 @@ def _in_order(function: FunctionNode) -> list[str]:
     listed = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     parameters = [argument.arg for argument in listed]
     return parameters + sorted(names.bound(*function.body) - set(parameters))
+
+
+def _says_none(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Constant) and value.value is None
+
+
+def _is_optional(annotation: ast.expr | None) -> bool:
+    if annotation is None:
+        return False
+    for node in ast.walk(annotation):
+        if isinstance(node, ast.Constant) and (node.value is None or "None" in str(node.value)):
+            return True
+        if _last_name(node) == "Optional" if isinstance(node, (ast.Name, ast.Attribute)) else False:
+            return True
+        if isinstance(node, ast.Constant) and "Optional" in str(node.value):
+            return True
+    return False
 
 
 def _surely_binds(statement: ast.stmt, name: str) -> bool:

@@ -102,7 +102,68 @@ CASES = [
             note(NAME, "end")
         """,
     ),
+    case(
+        "context_that_may_be_missing",
+        """
+        return context_that_may_be_missing_work(event, context) or context_that_may_be_missing_work(event)
+        """,
+        "None",
+        before="""
+        def context_that_may_be_missing_work(event, stage: DurableContext | None = None):
+            try:
+                if stage is not None and event["pause"]:
+                    stage.wait(Duration.from_seconds(1), name="pause")
+            finally:
+                note(NAME, "end")
+        """,
+    ),
+    case(
+        "context_that_is_known_to_be_there",
+        """
+        return context_that_is_known_to_be_there_work(event, context) or context_that_is_known_to_be_there_work(event)
+        """,
+        before="""
+        def context_that_is_known_to_be_there_work(event, stage: DurableContext | None = None):
+            if stage is None:
+                return "none"
+            try:
+                if event["pause"]:
+                    stage.wait(Duration.from_seconds(1), name="pause")
+            finally:
+                note(NAME, "end")
+        """,
+    ),
     # ------------------------------------------------ names and values
+    case(
+        "cleanup_calls_a_function_that_rebinds_a_name",
+        """
+        released = "no"
+        def give_back():
+            nonlocal released
+            released = note(NAME, "end")
+        try:
+            PAUSE
+        finally:
+            give_back()
+        PAUSE
+        return released
+        """,
+        "released",
+    ),
+    case(
+        "cleanup_tells_errors_apart_by_itself",
+        """
+        try:
+            PAUSE
+            FAIL
+        finally:
+            try:
+                note(NAME, "end")
+            except LookupError as error:
+                note(NAME, f"not ended {error}")
+        return "done"
+        """,
+    ),
     case(
         "loop_variable_is_seen_as_it_is_in_its_own_turn",
         """
