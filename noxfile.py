@@ -5,12 +5,15 @@ Each part has an environment of its own, made from what this file names; nothing
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import nox
 
 nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.reuse_existing_virtualenvs = True
 nox.options.error_on_missing_interpreters = False
-nox.options.sessions = ["style", "tests", "runtime", "plugin", "flake8", "package"]
+nox.options.sessions = ["style", "tests", "runtime", "plugin", "flake8", "docs", "package"]
 
 SDK = "aws-durable-execution-sdk-python"
 TESTING = "aws-durable-execution-sdk-python-testing"
@@ -81,6 +84,19 @@ def flake8(session: nox.Session, version: str) -> None:
         "-e", ".", f"flake8=={version}.*" if version == "6" else f"flake8=={version}", "pytest>=8.4"
     )
     session.run("pytest", "-q", "tests/linter/flake8", *session.posargs)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """The site builds without a dead link or anchor, in a folder of its own."""
+    session.install(*nox.project.load_toml("pyproject.toml")["dependency-groups"]["docs"])
+    place = Path(session.create_tmp())
+    shutil.copytree("docs", place / "docs")
+    for name in ("zensical.toml", "CHANGELOG.md"):
+        shutil.copy(name, place)
+    with session.chdir(place):
+        session.run("zensical", "build", "--strict", silent=True)
+    session.run("python", "docs/tools/check_site.py", str(place / "site"))
 
 
 @nox.session
