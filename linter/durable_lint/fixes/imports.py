@@ -238,14 +238,12 @@ def _order(module: str, is_first_party: Callable[[str], bool]) -> tuple[int, int
 def drop_unused(change: Change, removed: dict[str, int]) -> None:
     """Take out imports of names that nothing reads any more; `removed` says how many reads of each a rewrite removes."""
     tree = change.tree
-    for name, gone in removed.items():
-        if _uses(tree, name) > gone:
-            continue
-        for statement in tree.tree.body:
-            if isinstance(statement, (ast.Import, ast.ImportFrom)):
-                for alias in statement.names:
-                    if (alias.asname or alias.name) == name:
-                        _drop(change, statement, alias)
+    unused = {name for name, gone in removed.items() if _uses(tree, name) <= gone}
+    for statement in tree.tree.body:
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            aliases = [alias for alias in statement.names if (alias.asname or alias.name) in unused]
+            if aliases:
+                _drop(change, statement, aliases)
 
 
 def _uses(tree: SourceTree, name: str) -> int:
@@ -254,32 +252,36 @@ def _uses(tree: SourceTree, name: str) -> int:
     word = re.compile(rf"\b{re.escape(name)}\b")
     for node in ast.walk(tree.tree):
         if (
-            isinstance(node, ast.Name)
-            and node.id == name
-            or isinstance(node, ast.Constant)
+            (isinstance(node, ast.Name)
+            and node.id == name)
+            or (isinstance(node, ast.Constant)
             and isinstance(node.value, str)
-            and word.search(node.value)
+            and word.search(node.value))
         ):
             count += 1
     return count
 
 
-def _drop(change: Change, statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> None:
+def _drop(change: Change, statement: ast.Import | ast.ImportFrom, aliases: list[ast.alias]) -> None:
+    """Take names out of an import, or the import where they are all of it; not where comments stand beside it."""
     tree = change.tree
     first, last = statement.lineno, statement.end_lineno or statement.lineno
     line_start, line_end = tree.row_start(first), tree.row_end(last)
     alone = tree.text[line_start:line_end].strip() == tree.slice(statement)
     if tree.comments_in(line_start, line_end) or not alone:
         return
-    if len(statement.names) == 1:
+    kept = [alias for alias in statement.names if alias not in aliases]
+    if not kept:
         change.replace(line_start, line_end, "")
         _join_sections(change, statement, first, last)
         return
-    index = statement.names.index(alias)
-    if index + 1 < len(statement.names):
-        change.replace(tree.start(alias), tree.start(statement.names[index + 1]), "")
-    else:
-        change.replace(tree.end(statement.names[index - 1]), tree.end(alias), "")
+    for alias in aliases:
+        index = statement.names.index(alias)
+        after = statement.names[index + 1 :]
+        if any(other in kept for other in statement.names[:index]):
+            change.replace(tree.end(statement.names[index - 1]), tree.end(alias), "")
+        elif after:
+            change.replace(tree.start(alias), tree.start(after[0]), "")
 
 
 def _join_sections(change: Change, statement: ast.stmt, first: int, last: int) -> None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from durable_lint.facts import model as m
 from durable_lint.fixes import names
-from durable_lint.fixes.tree import CALLABLES, Block, FunctionNode, Refused, SourceTree
+from durable_lint.fixes.tree import CALLABLES, Block, FunctionNode, Refused, SourceTree, own_nodes
 from durable_lint.project.suspension import operands, steps
-from durable_lint.project.values import Context
+from durable_lint.project.values import Context, Instance
 from durable_lint.rules.view import blocks_of, expressions_of
 
 if TYPE_CHECKING:
@@ -268,9 +268,22 @@ class Place:
                 spot = Spot(name, name, frozenset())
                 if self._is_visible(name, function) and self.is_bound_before(name) and self._is_own(spot):
                     yield spot
-        for spot in self._of_self():
+        for spot in (*self._of_self(), *self._of_parameters()):
             if self._is_own(spot):
                 yield spot
+
+    def _of_parameters(self) -> Iterator[Spot]:
+        """Yield what could be a context among the attributes of the objects that the function is given."""
+        for name in _in_order(self.function):
+            if name not in names.parameters(self.function) or not self.is_bound_before(name):
+                continue
+            mentions: set[str] = set()
+            for frame in self.frames:
+                for value in self.view.solver.value(frame, m.Name(self.facts.at, name)):
+                    if isinstance(value, Instance):
+                        mentions |= value.of.module.mentions
+            for attribute in sorted(mentions - names.stored_attributes(self.node)):
+                yield Spot(f"{name}.{attribute}", name, frozenset({attribute}))
 
     def _may_be_none(self, spot: Spot) -> bool:
         """Whether the code says that a context may be missing, and does not leave before the block when it is."""
@@ -298,6 +311,12 @@ class Place:
 
     def _is_checked(self, spot: Spot) -> bool:
         """Whether the block stands behind `if context is None: return`, or an assertion."""
+        for statement in self.node.body:
+            if not isinstance(statement, (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)):
+                break
+            for node in own_nodes(statement):
+                if isinstance(node, ast.Attribute) and "".join(self.tree.slice(node.value).split()) == spot.text:
+                    return True  # the block could not do without it
         inside: ast.AST = self.node
         for around in self.tree.ancestors(self.node):
             for _, value in ast.iter_fields(around):
