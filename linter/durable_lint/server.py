@@ -96,6 +96,15 @@ class Server(LanguageServer):
         self.open[uri] = Open(path, source, result.findings)
         self.publish(uri, document.version, [self.diagnostic(finding, source) for finding in result.findings])
 
+    def refresh(self, changes: Iterable[lsp.FileEvent]) -> None:
+        """Read again what has changed on disk: one source file, or else everything (configuration, new files)."""
+        for change in changes:
+            path = path_of(change.uri)
+            if change.type != lsp.FileChangeType.Changed or path.suffix not in {".py", ".pyi"}:
+                self.linter.forget()
+            elif self.linter.content(path) is None:
+                self.linter.update(path, None)
+
     def publish(self, uri: str, version: int | None, diagnostics: list[lsp.Diagnostic]) -> None:
         """Replace the diagnostics that the editor shows for a document."""
         self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, diagnostics, version))
@@ -339,8 +348,8 @@ def make_server() -> Server:
         ls.publish(uri, None, [])
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
-    async def files_changed(ls: Server, _params: lsp.DidChangeWatchedFilesParams) -> None:
-        ls.linter.forget()
+    async def files_changed(ls: Server, params: lsp.DidChangeWatchedFilesParams) -> None:
+        ls.refresh(params.changes)
         ls.soon()
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)

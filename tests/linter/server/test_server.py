@@ -285,6 +285,35 @@ def test_a_changed_configuration_is_taken_over_without_a_restart() -> None:
     talk(conversation, dynamic=True)
 
 
+def test_what_another_program_changes_on_disk_is_read_again() -> None:
+    async def conversation(editor: Editor) -> None:
+        helper, file = write("pauses.py", "def pause(c):\n    return None\n"), Path("review.py")
+        text = "from pauses import pause\n" + HAZARD.replace("context.wait(", "pause(context) or (")
+        assert await editor.open(file, text) == []
+        waits = "def pause(c):\n    c.wait(1)\n"
+        steps: list[tuple[str | None, lsp.FileChangeType, int]] = [
+            (waits, lsp.FileChangeType.Changed, 1),
+            ("def pause(c):\n    return 1\n", lsp.FileChangeType.Changed, 0),
+            (
+                None,
+                lsp.FileChangeType.Deleted,
+                1,
+            ),  # a context given to what can't be seen is assumed to suspend
+            ("def pause(c):\n    return 2\n", lsp.FileChangeType.Created, 0),
+        ]
+        for content, kind, count in steps:
+            if content is None:
+                helper.unlink()
+            else:
+                helper.write_text(content)
+            editor.published.clear()
+            event = lsp.FileEvent(helper.absolute().as_uri(), kind)
+            editor.client.workspace_did_change_watched_files(lsp.DidChangeWatchedFilesParams([event]))
+            assert len(await editor.diagnostics(file)) == count, kind
+
+    talk(conversation)
+
+
 def test_an_editor_can_name_a_configuration_file() -> None:
     write("ci/lint.toml", 'ignore = ["LDC1"]\n')
 
