@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from durable_lint.facts import model as m
-from durable_lint.fixes import handlers, managers, plugins, repeated, scope, stacks
+from durable_lint.fixes import handlers, managers, plugins, registrations, repeated, scope, stacks
 from durable_lint.fixes.place import Place
 from durable_lint.fixes.tree import Block, Refused, SourceTree
 from durable_lint.project.values import Manager
@@ -39,6 +39,15 @@ class Proposer:
             "LDC202": self._catches,
             "LDC203": self._control_flow,
             "LDC204": self._undoes,
+            "LDC401": self._outer_context,
+            "LDC402": self._by_hand("register it by `cleanup_in_context` or `compensate_in_context`"),
+            "LDC403": self._loop_variable,
+            "LDC404": self._by_hand("move the registration up to the step that acquires"),
+            "LDC405": self._by_hand(
+                "register in a scope around the `map` or `parallel`, or complete all branches"
+            ),
+            "LDC406": self._by_hand("open a scope inside the operation"),
+            "LDC407": self._by_hand("enter it by `with` where it is made"),
             "LDC301": self._binds,
             "LDC302": self._completes,
             "LDC303": self._releases_first,
@@ -133,6 +142,27 @@ class Proposer:
                 return handlers.narrow(place, handler, frame)
             except Refused:
                 raise refused from None
+
+    def _outer_context(self, finding: Finding) -> Fix:
+        found, frame = _subject(finding)
+        assert isinstance(found, tuple)
+        call, operation = found
+        return registrations.use_own_context(self.view, self.tree(self.view.module), call, operation, frame)
+
+    def _loop_variable(self, finding: Finding) -> Fix:
+        found, _ = _subject(finding)
+        assert isinstance(found, tuple)
+        registration, action, rebound = found
+        return registrations.bind_as_default(self.tree(self.view.module), registration, action, rebound)
+
+    @staticmethod
+    def _by_hand(what: str) -> Callable[[Finding], Fix]:
+        """Return a rule without a rewrite, that says what to do."""
+
+        def refuse(_: Finding) -> Fix:
+            raise Refused(f"only its author can tell: {what}")
+
+        return refuse
 
     def _repeats(self, finding: Finding) -> Fix:
         (statement, handler, found), _ = _pair(finding, m.Try, m.Handler)

@@ -251,12 +251,8 @@ def _uses(tree: SourceTree, name: str) -> int:
     count = 0
     word = re.compile(rf"\b{re.escape(name)}\b")
     for node in ast.walk(tree.tree):
-        if (
-            (isinstance(node, ast.Name)
-            and node.id == name)
-            or (isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and word.search(node.value))
+        if (isinstance(node, ast.Name) and node.id == name) or (
+            isinstance(node, ast.Constant) and isinstance(node.value, str) and word.search(node.value)
         ):
             count += 1
     return count

@@ -315,7 +315,10 @@ class Place:
             if not isinstance(statement, (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)):
                 break
             for node in own_nodes(statement):
-                if isinstance(node, ast.Attribute) and "".join(self.tree.slice(node.value).split()) == spot.text:
+                if (
+                    isinstance(node, ast.Attribute)
+                    and "".join(self.tree.slice(node.value).split()) == spot.text
+                ):
                     return True  # the block could not do without it
         inside: ast.AST = self.node
         for around in self.tree.ancestors(self.node):

@@ -116,6 +116,10 @@ class SourceTree:
         """Return the offset in the text at which a node ends."""
         return self.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
 
+    def end_of(self, node: ast.arg | ast.expr) -> int:
+        """Return the offset at which a parameter or its default ends."""
+        return self.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+
     def offset(self, row: int, byte_column: int) -> int:
         return self.source.offset(row, self.source.column(row, byte_column))
 
