@@ -88,10 +88,9 @@ def bind_as_default(
                     and getattr(inner, "lineno", 0) > registration.at.row
                 ):
                     raise Refused("the loop binds it behind the registration: register it there")
-    last = max(
-        [*listed, *(d for d in (*arguments.defaults, *arguments.kw_defaults) if d is not None)],
-        key=tree.end_of,
-    )
+    ends: list[ast.arg | ast.expr] = [*listed]
+    ends += [d for d in (*arguments.defaults, *arguments.kw_defaults) if d is not None]
+    last = max(ends, key=tree.end_of)
     change = Change(tree)
     change.insert(tree.end_of(last), "".join(f", {name}={name}" for name in rebound))
     return Fix(Applicability.UNSAFE, "bind it as a default", change.edits(None))
