@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +12,7 @@ from tests.linter.truth.execution import execute, expected, run_alone, shadowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 GROUP = 200
 """Arrangements a module: large enough to be quick, small enough that a failure names its group."""
@@ -33,12 +33,16 @@ def first_rows(group: list[Written]) -> Iterator[int]:
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=[f"from-{start}" for start in range(0, len(ALL), GROUP)])
-def test_the_linter_reports_what_a_suspension_really_runs_and_nothing_else(group: list[Written]) -> None:
+def test_the_linter_reports_what_a_suspension_really_runs_and_nothing_else(
+    group: list[Written], tmp_path: Path
+) -> None:
     from durable_lint import lint
 
     source = module(group)
     traces = execute(source, [written.name for written in group])
-    found = Counter((finding.start.row, finding.code) for finding in lint(source.encode(), Path("module.py")))
+    found = Counter(
+        (finding.start.row, finding.code) for finding in lint(source.encode(), tmp_path / "module.py")
+    )
     wrong = []
     for written, first in zip(group, first_rows(group), strict=True):
         rows = range(first + 1, first + len(written.lines) + 1)

@@ -313,8 +313,8 @@ def test_what_is_undone_before_the_raise_is_undone_at_the_suspension_and_used_af
 
 
 @pytest.mark.parametrize("name", sorted(FAULTS))
-def test_the_linter_reports_the_fault_that_was_run(name: str) -> None:
+def test_the_linter_reports_the_fault_that_was_run(name: str, tmp_path: Path) -> None:
     from durable_lint import lint
 
     fault = FAULTS[name]
-    assert [finding.code for finding in lint(fault.source.encode(), Path("handler.py"))] == [fault.code]
+    assert [finding.code for finding in lint(fault.source.encode(), tmp_path / "handler.py")] == [fault.code]
