@@ -132,7 +132,7 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         for start in range(first, first + count, AT_ONCE):
             judge(range(start, min(start + AT_ONCE, first + count)), Path(folder), report)
-            if report.wrong or start % 500 == 0:
+            if report.wrong or start % 100 == 0:
                 print(f"{start + AT_ONCE}: {time.monotonic() - started:.0f} s\n{report.text()}", flush=True)
                 report.wrong.clear()
     print(report.text())

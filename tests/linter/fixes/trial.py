@@ -82,6 +82,7 @@ def play_all(source: str, names: Sequence[str], event: dict[str, bool]) -> dict[
             return done.get_results()
 
         with DurableFunctionTestRunner(handler, poll_interval=0.01, execution_timeout=60) as runner:
+            runner._executor.RETRY_BACKOFF_SECONDS = 0
             runner.register_function("audit", lambda payload, _context: payload)
             ended = runner.run(input="{}")
     finally:
