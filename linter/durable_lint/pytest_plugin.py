@@ -20,7 +20,6 @@ _WATCH = pytest.StashKey["Suspensions"]()
 _REPORTED = pytest.StashKey[bool]()
 _SESSION = pytest.StashKey["Suspensions"]()
 _GATHERED = pytest.StashKey[list[object]]()
-_NOTHING: list[object] = []
 _FROM_WORKERS = "durable_lint"
 
 
@@ -203,4 +202,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     from durable_lint.observed.transport import compared
 
     terminalreporter.section("durable suspensions, run time and linter")
-    terminalreporter.write_line(compared(watch, config.stash.get(_GATHERED, _NOTHING)).report())
+    gathered = config.stash.setdefault(_GATHERED, [])
+    terminalreporter.write_line(compared(watch, gathered).report())

@@ -37,7 +37,7 @@ _CONTEXTS = 64
 """How far a chain of exception contexts is followed."""
 
 STAND_IN = "stand-in"
-"""The callee of a call of the code under test that the test suite answers: a fake, which says nothing of the real one."""
+"""The callee of a call that the test suite answers: a fake, which says nothing of what it stands in for."""
 
 _CALLBACK_WRAPPER = "_exit_wrapper"
 _STACK_EXITS = frozenset({"__exit__", "close", "__aexit__", "aclose"})
@@ -282,7 +282,7 @@ class Following:
         self._called.pop(id(frame), None)
 
     def durable_call(self, call: DurableCall) -> bool:
-        """Tell of a durable call that is being made in this thread. Returns whether `durable_call_made` is to follow."""
+        """Tell of a durable call that is being made in this thread. Returns whether its end is to be told."""
         if self._base < 0 or not self._in_flight() or self._levels[self._base].owner is Owner.SDK:
             return False
         self.record.durable_calls.append(call)
@@ -533,10 +533,10 @@ def _span_at(code: CodeType, offset: int) -> Span | None:
     return spans(code).get(offset)
 
 
-def place_of_frame(frame: FrameType) -> tuple[Place, Span]:
-    """Return where a frame of the user's is."""
-    span = _span_at(frame.f_code, frame.f_lasti) or Span(frame.f_lineno or 1, 0, frame.f_lineno or 1, 1)
-    return _place(frame.f_code, span, _function(frame)), span
+def place_at(code: CodeType, offset: int, row: int) -> tuple[Place, Span]:
+    """Return where an instruction of the user's is; `row` is its row, for one that has no exact place."""
+    span = _span_at(code, offset) or Span(row, 0, row, 1)
+    return _place(code, span, code.co_qualname), span
 
 
 def _place(code: CodeType, span: Span, function: str) -> Place:

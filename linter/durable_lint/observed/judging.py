@@ -117,14 +117,19 @@ class Judge:
         known = configured.decide(named.names)
         if known is not None:
             return "the configuration says so" if known else None
-        if named.filename and self._territory.owner(named.filename) is Owner.USER:
-            if is_test_code(str(path)) or not is_test_code(named.filename):
-                return None  # its own lines were watched
+        if self._was_watched(named.filename, path):
+            return None
         for name in named.names:
             entry = effects.call(name) or effects.manager(name)
             if entry is not None:
                 return None if entry.local and not configured.strict else entry.reason
         return _CANNOT
+
+    def _was_watched(self, filename: str, caller: Path) -> bool:
+        """Return whether the lines of a function were watched: the user's own, and not a stand-in."""
+        if not filename or self._territory.owner(filename) is not Owner.USER:
+            return False
+        return is_test_code(str(caller)) or not is_test_code(filename)
 
     # ---------------------------------------------------------------- the linter's view
 
@@ -139,7 +144,8 @@ class Judge:
     def _foreseen(self, site: Site, *, follow: bool) -> tuple[Foreseen | None, bool]:
         """Return the effect that the linter sees in a call, and whether it could judge it at all.
 
-        With `follow`, it looks into functions of the project, which did not run because something stood in for them.
+        With `follow`, it looks into functions of the project, which did not run because something stood in
+        for them.
         """
         module = self.module(site.path)
         if module is None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from durable_lint.observed.following import Following, Record, place_of_frame
+from durable_lint.observed.following import Following, Record, place_at
 from durable_lint.observed.model import Cause, DurableCall
 from durable_lint.observed.source import Sources
 from durable_lint.observed.territory import Owner, Territory
@@ -20,7 +20,7 @@ from durable_lint.sdk import aws
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import FrameType
+    from types import CodeType, FrameType
 
 _METHODS = (*sorted(aws.SUSPENDING), aws.CREATE_CALLBACK)
 
@@ -129,7 +129,7 @@ class Watcher:
         keywords: dict[str, Any],
     ) -> Any:
         mine = self._mine
-        outer: DurableCall | None = getattr(mine, "call", None)
+        outer: _Made | None = getattr(mine, "call", None)
         following: Following | None = getattr(mine, "following", None)
         try:
             listener = self._listeners[0]
@@ -140,13 +140,13 @@ class Watcher:
         if outer is None or territory.owner(caller.f_code.co_filename) is not Owner.SDK:
             user = _nearest(caller, territory)
             if user is not None:
-                mine.call = _durable_call(operation, user, arguments, keywords)
+                mine.call = _made(operation, user, arguments, keywords)
                 if following is not None and not following.ended:
-                    noted = following.durable_call(mine.call)
+                    noted = following.durable_call(mine.call.described())
         try:
             return original(*arguments, **keywords)
         except self._control as error:
-            call: DurableCall | None = getattr(mine, "call", None)
+            call: _Made | None = getattr(mine, "call", None)
             if call is not None:
                 self._suspended(error, caller, call, territory)
             raise
@@ -155,9 +155,7 @@ class Watcher:
             if noted and following is not None:
                 following.durable_call_made()
 
-    def _suspended(
-        self, error: BaseException, frame: FrameType, call: DurableCall, territory: Territory
-    ) -> None:
+    def _suspended(self, error: BaseException, frame: FrameType, call: _Made, territory: Territory) -> None:
         mine = self._mine
         current: Following | None = getattr(mine, "following", None)
         if current is not None and not current.ended:
@@ -169,7 +167,7 @@ class Watcher:
         if engine is None or not listeners:
             return
         cause = Cause.ORPHANED if isinstance(error, self._orphaned) else Cause.SUSPENSION
-        record = Record(cause, call, threading.current_thread().name)
+        record = Record(cause, call.described(), threading.current_thread().name)
 
         def done(following: Following) -> None:
             engine.finish(following)
@@ -188,16 +186,28 @@ def _nearest(frame: FrameType | None, territory: Territory) -> FrameType | None:
     return None
 
 
-def _durable_call(
-    operation: str, frame: FrameType, arguments: tuple[Any, ...], keywords: dict[str, Any]
-) -> DurableCall:
-    place, span = place_of_frame(frame)
+class _Made(NamedTuple):
+    """A durable call that is being made, as cheap to note as it can be: most do not suspend."""
+
+    operation: str
+    name: str
+    code: CodeType
+    offset: int
+    row: int
+
+    def described(self) -> DurableCall:
+        place, span = place_at(self.code, self.offset, self.row)
+        text = called_text(self.code.co_filename, span)
+        return DurableCall(self.operation, self.name, place, text or self.operation)
+
+
+def _made(operation: str, frame: FrameType, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> _Made:
     name = keywords.get("name")
     names = aws.POSITIONS.get(operation, ())
     if name is None and "name" in names and len(arguments) > names.index("name") + 1:
         name = arguments[names.index("name") + 1]
-    text = called_text(frame.f_code.co_filename, span)
-    return DurableCall(operation, name if isinstance(name, str) else "", place, text or operation)
+    given = name if isinstance(name, str) else ""
+    return _Made(operation, given, frame.f_code, frame.f_lasti, frame.f_lineno or 1)
 
 
 WATCHER = Watcher()

@@ -1,4 +1,6 @@
-"""Plays a case of tests/cases/fixes while it is watched, and says what its own log tells. Runs as a process of its own."""
+"""Plays a case of tests/cases/fixes while it is watched, and says what its own log tells. Runs as a process
+of its own.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def _oracle() -> Any:
 
 
 class Log(list[str]):
-    """The log of a case. `told` has the row of each entry that was made while a suspension was being handled."""
+    """The log of a case. `told` has the row of each entry that was made while a suspension was being
+    handled.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,4 +89,4 @@ def main(path: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]).resolve())))  # noqa: T201 - it is what the process is for
+    print(json.dumps(main(Path(sys.argv[1]).resolve())))

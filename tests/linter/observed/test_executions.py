@@ -1,4 +1,6 @@
-"""Suspensions are seen wherever they come from: branches on their threads, child contexts, retries, revoked tokens."""
+"""Suspensions are seen wherever they come from: branches on their threads, child contexts, retries, revoked
+tokens.
+"""
 
 from __future__ import annotations
 
@@ -195,7 +197,8 @@ def flaky(_):
 
 @durable_execution
 def handler(event, context: DurableContext):
-    strategy = create_retry_strategy(RetryStrategyConfig(max_attempts=3, initial_delay=Duration.from_seconds(5)))
+    retries = RetryStrategyConfig(max_attempts=3, initial_delay=Duration.from_seconds(5))
+    strategy = create_retry_strategy(retries)
     try:
         context.step(flaky, name="flaky", config=StepConfig(retry_strategy=strategy))
     finally:
