@@ -164,7 +164,7 @@ class Following:
             owner = self._territory.owner(code.co_filename)
             name = _function(walked)
             self._index[id(walked)] = len(self._levels)
-            self._levels.append(_Level(owner, code, name, None))
+            self._levels.append(_Level(owner, code, name, _span_at(code, walked.f_lasti)))
             if owner is Owner.SDK:
                 last = len(self._levels)
             walked = walked.f_back
@@ -329,12 +329,17 @@ class Following:
         self.record.swallowed = True
         region = self._region
         if region is None:
-            level = self._levels[self._base]
-            place = self.record.passed[-1] if self.record.passed else self.record.call.place
-            region = Region(Kind.OTHER, place, level.code)
+            region = Region(Kind.OTHER, self._called_from(), self._levels[self._base].code)
             self.record.regions.append(region)
         region.lost = region.last[1] if region.last is not None else region.place
         self.end()
+
+    def _called_from(self) -> Place:
+        """Return the user's place nearest to the base, outwards: what called the library that is there."""
+        for level in self._levels[self._base :]:
+            if level.owner is Owner.USER and level.point is not None:
+                return _place(level.code, level.point, level.function)
+        return self.record.passed[-1] if self.record.passed else self.record.call.place
 
     # ---------------------------------------------------------------- what runs
 

@@ -41,6 +41,30 @@ logger = logging.getLogger(__name__)
 FIRST = HEADER.count("\n") + 1
 
 
+REMOTE = """\
+import functools
+
+def release(*_):
+    pass
+
+def keeping(function):
+    @functools.wraps(function)
+    def kept(*arguments):
+        try:
+            return function(*arguments)
+        except BaseException:
+            return None
+    return kept
+
+class Lease:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+"""
+
+
 class Project:
     """A handler's module in a folder, next to an installed package `remote` that nobody can look into."""
 
@@ -48,7 +72,7 @@ class Project:
         self.path = folder / "flows.py"
         packages = folder / "site-packages"
         packages.mkdir()
-        (packages / "remote.py").write_text("def release(*_):\n    pass\n", "utf-8")
+        (packages / "remote.py").write_text(REMOTE, "utf-8")
         sys.path.insert(0, str(packages))
 
     def handler(self, source: str, name: str = "handler") -> Any:
@@ -371,6 +395,43 @@ def test_a_generator_in_a_local_name_is_closed_with_the_frame(project: Project) 
         """)
     )
     assert (project.row('release("cursor")'), "pages", Kind.CLOSING) in lines(seen)
+
+
+def test_a_library_that_swallows_the_suspension_is_reported_where_it_was_called(project: Project) -> None:
+    seen = run(
+        project.handler("""
+        from remote import keeping
+
+        @keeping
+        def work(context):
+            context.wait(Duration.from_seconds(1))
+
+        @durable_execution
+        def handler(event, context: DurableContext):
+            work(context)
+        """)
+    )
+    assert seen.seen[0].swallowed
+    assert codes(seen) == [(project.row("    work(context)"), "LDC201")]
+
+
+MANAGED = """
+import remote
+
+def lease():
+    return remote.Lease()
+
+@durable_execution
+def handler(event, context: DurableContext):
+    with lease():
+        context.wait(Duration.from_seconds(1))
+"""
+
+
+def test_the_manager_of_a_library_is_reported_and_can_be_called_process_local(project: Project) -> None:
+    assert codes(run(project.handler(MANAGED))) == [(project.row("with lease()"), "LDC102")]
+    (project.path.parent / "durable-lint.toml").write_text('process-local = ["remote.Lease"]\n', "utf-8")
+    assert codes(run(project.handler(MANAGED))) == []
 
 
 def test_a_callable_that_arrives_at_run_time_is_judged_by_what_it_is(project: Project) -> None:
