@@ -133,9 +133,11 @@ class Linter:
         *,
         unused: bool,
     ) -> FileResult:
+        path = source.path
+        if not found and not unused:
+            return FileResult(path, notes=analysis.notes(path))
         from durable_lint.source.suppressions import Suppressions
 
-        path = source.path
         suppressions = Suppressions(source, _names())
         kept: list[Finding] = []
         suppressed: list[Finding] = []
