@@ -159,7 +159,7 @@ def measures(programs: Programs, made: dict[str, Path]) -> list[Measure]:
         found.append(Measure(corpus, "durable-lint, cold", [lint, where], before=forget(tree)))
         found.append(Measure(corpus, "durable-lint, warm", [lint, where]))
         found.append(Measure(corpus, "durable-lint, one file changed", [lint, where], before=touch(tree)))
-        if corpus in ("large", "durable"):
+        if corpus in ("large", "durable", "synthetic-1000"):
             found.append(
                 Measure(
                     corpus,
@@ -179,7 +179,9 @@ def measures(programs: Programs, made: dict[str, Path]) -> list[Measure]:
             "large", "flake8 with the plugin", [str(programs.lint / "flake8"), *options, large], slow=True
         )
     )
-    found.append(Measure("large", "flake8-async", [str(programs.others / "flake8-async"), large], slow=True))
+    # It takes files only.
+    each = [str(path) for path in sorted(made["large"].rglob("*.py"))]
+    found.append(Measure("large", "flake8-async", [str(programs.others / "flake8-async"), *each], slow=True))
     rule = "fixit.rules.use_assert_in:UseAssertIn"
     found.append(
         Measure(
