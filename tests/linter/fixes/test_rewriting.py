@@ -1,0 +1,246 @@
+"""What is fixed in one run, what is safe, and what is taken back."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+from typing import TYPE_CHECKING
+
+import pytest
+from durable_lint.config.settings import Settings
+from durable_lint.linter import Linter
+from durable_lint.rewrite import Rewriter
+from durable_lint.rules.finding import Applicability
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from durable_lint.rewrite import Rewritten
+    from durable_lint.rules.finding import Finding
+
+HEAD = """\
+import contextlib
+
+import boto3
+from aws_durable_execution_sdk_python import DurableContext, durable_execution
+from aws_durable_execution_sdk_python.config import CompletionConfig, MapConfig
+
+ec2 = boto3.client("ec2")
+
+
+"""
+
+
+def rewrite(folder: Path, source: str, *, unsafe: bool = True) -> Rewritten:
+    path = folder / "module.py"
+    linter = Linter(Settings(root=folder, src=(folder,)), with_fixes=True)
+    return Rewriter(linter, unsafe_fixes=unsafe).rewrite(path, (HEAD + dedent(source)).encode())
+
+
+def lint(folder: Path, source: str) -> tuple[Finding, ...]:
+    path = folder / "module.py"
+    linter = Linter(Settings(root=folder, src=(folder,)), with_fixes=True)
+    return linter.lint(path, (HEAD + dedent(source)).encode()).findings
+
+
+def test_a_manager_is_mended_in_the_file_where_it_is_defined(tmp_path: Path) -> None:
+    (tmp_path / "held.py").write_text(
+        dedent("""\
+        from contextlib import contextmanager
+
+        import boto3
+
+        ec2 = boto3.client("ec2")
+
+
+        @contextmanager
+        def held(context, vm):
+            try:
+                yield vm
+            finally:
+                ec2.terminate_instances(InstanceIds=[vm])
+        """)
+    )
+    user = dedent("""\
+        from aws_durable_execution_sdk_python import DurableContext, durable_execution
+        from held import held
+
+
+        @durable_execution
+        def handler(event, context: DurableContext):
+            with held(context, "a"), held(context, "b"):
+                context.wait(1)
+        """)
+    path = tmp_path / "handler.py"
+    path.write_text(user)
+    linter = Linter(Settings(root=tmp_path, src=(tmp_path,)), with_fixes=True)
+    done = Rewriter(linter).rewrite(path)
+    assert set(done.contents) == {tmp_path / "held.py"}
+    assert b"with terminal_scope(context, name=" in done.contents[tmp_path / "held.py"]
+    assert not done.result.findings
+    alone = Rewriter(Linter(Settings(root=tmp_path, src=(tmp_path,)), with_fixes=True), only=path)
+    assert not alone.rewrite(path).contents, "an editor fixes the open file alone"
+
+
+def test_a_suppressed_finding_is_not_fixed(tmp_path: Path) -> None:
+    done = rewrite(
+        tmp_path,
+        """\
+        @durable_execution
+        def handler(event, context: DurableContext):
+            try:
+                context.wait(1)
+            finally:  # noqa: LDC101
+                ec2.terminate_instances()
+        """,
+    )
+    assert not done.contents
+
+
+@pytest.mark.parametrize(
+    ("around", "applicability"),
+    [
+        ("except Exception:", Applicability.SAFE),
+        ("except ValueError:", Applicability.UNSAFE),
+        ("except (Exception, ValueError):", Applicability.UNSAFE),
+    ],
+)
+def test_a_scope_under_a_narrower_handler_is_unsafe(
+    around: str, applicability: Applicability, tmp_path: Path
+) -> None:
+    (finding,) = lint(
+        tmp_path,
+        f"""\
+        @durable_execution
+        def handler(event, context: DurableContext):
+            try:
+                try:
+                    context.wait(1)
+                finally:
+                    ec2.terminate_instances()
+            {around}
+                return "handled"
+        """,
+    )
+    assert finding.fix is not None
+    assert finding.fix.applicability is applicability
+
+
+@pytest.mark.parametrize(
+    ("config", "applicability"),
+    [
+        ("", Applicability.UNSAFE),
+        (
+            ", config=MapConfig(completion_config=CompletionConfig.all_completed())",
+            Applicability.SAFE,
+        ),
+    ],
+)
+def test_a_scope_in_a_branch_that_can_be_abandoned_is_unsafe(
+    config: str, applicability: Applicability, tmp_path: Path
+) -> None:
+    found = lint(
+        tmp_path,
+        f"""\
+        def branch(child: DurableContext, item, index, items):
+            try:
+                child.wait(1)
+            finally:
+                ec2.terminate_instances()
+
+
+        @durable_execution
+        def handler(event, context: DurableContext):
+            context.map([1], branch{config})
+        """,
+    )
+    (fix,) = [finding.fix for finding in found if finding.code == "LDC101"]
+    assert fix is not None
+    assert fix.applicability is applicability
+
+
+def test_only_safe_fixes_are_applied_unless_unsafe_ones_are_asked_for(tmp_path: Path) -> None:
+    source = """\
+        @durable_execution
+        def handler(event, context: DurableContext):
+            try:
+                context.wait(1)
+            except BaseException:
+                return None
+            finally:
+                ec2.terminate_instances()
+        """
+    safe = rewrite(tmp_path, source, unsafe=False)
+    assert [finding.code for finding in safe.fixed] == ["LDC101"]
+    assert [finding.code for finding in safe.result.findings] == ["LDC201"]
+    assert sorted(finding.code for finding in rewrite(tmp_path, source).fixed) == ["LDC101", "LDC201"]
+
+
+def test_a_fix_that_brings_a_new_finding_is_taken_back_and_says_so(tmp_path: Path) -> None:
+    source = """\
+        @durable_execution
+        def handler(event, context: DurableContext):
+            with contextlib.ExitStack() as stack:
+                host = context.step(lambda _: "host", name="host")
+                context.wait(1)
+                stack.callback(lambda: ec2.terminate_instances(InstanceIds=[host]))
+                context.wait(1)
+        """
+    done = rewrite(tmp_path, source)
+    assert not done.contents
+    (left,) = done.result.findings
+    assert left.fix is None
+    assert left.no_fix == "the rewritten code would have a new finding, LDC404"
+
+
+def test_nested_and_adjacent_blocks_have_names_of_their_own(tmp_path: Path) -> None:
+    done = rewrite(
+        tmp_path,
+        """\
+        @durable_execution
+        def ship(event, context: DurableContext):
+            try:
+                try:
+                    context.wait(1)
+                finally:
+                    ec2.terminate_instances(InstanceIds=["inner"])
+            finally:
+                ec2.terminate_instances(InstanceIds=["outer"])
+            try:
+                context.wait(1)
+            finally:
+                ec2.terminate_instances(InstanceIds=["next"])
+        """,
+    )
+    (after,) = done.contents.values()
+    assert not done.result.findings
+    for header in (
+        b'with terminal_scope(context, name="ship") as terminal:',
+        b'with terminal_scope(context, name="ship-2") as terminal_2:',
+        b'with terminal_scope(context, name="ship-3") as terminal',
+    ):
+        assert after.count(header) == 1
+
+
+def test_code_with_a_scope_is_mended_too(tmp_path: Path) -> None:
+    done = rewrite(
+        tmp_path,
+        """\
+        from durable_runtime import terminal_scope
+
+
+        @durable_execution
+        def handler(event, context: DurableContext):
+            def body(child, terminal):
+                context.wait(1)
+
+            terminal_scope(context, body)
+            with terminal_scope(context, name="all") as terminal:
+                for vm in event:
+                    terminal.cleanup(lambda _: ec2.terminate_instances(InstanceIds=[vm]), name="end")
+                context.wait(1)
+        """,
+    )
+    (after,) = done.contents.values()
+    assert sorted(finding.code for finding in done.fixed) == ["LDC401", "LDC403"]
+    assert b"        child.wait(1)" in after
+    assert b"lambda _, vm=vm: ec2" in after
