@@ -98,7 +98,7 @@ def _report(counts: Counter[str], start_seed: int, seconds: float) -> None:
 
 
 def _say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201
+    print(text, flush=True)
 
 
 if __name__ == "__main__":
