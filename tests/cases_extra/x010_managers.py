@@ -108,18 +108,9 @@ def outside(event, context: DurableContext):
         pause(context)
     with engine.begin(), engine.connect() as connection, connection.begin():  # expect: LDC102,LDC102,LDC102
         pause(context)
-    with (
-        Session(engine),
-        Sessions() as session,
-        Sessions.begin(),
-        session.begin(),
-    ):  # expect: LDC102,LDC102,LDC102,LDC102
+    with Session(engine), Sessions() as session, Sessions.begin(), session.begin():  # expect: LDC102,LDC102,LDC102,LDC102
         pause(context)
-    with (
-        sqlite3.connect(":memory:"),
-        psycopg.connect("x") as db,
-        db.transaction(),
-    ):  # expect: LDC102,LDC102,LDC102
+    with sqlite3.connect(":memory:"), psycopg.connect("x") as db, db.transaction():  # expect: LDC102,LDC102,LDC102
         pause(context)
     with cache.lock("x"), table.batch_writer(), shelve.open("/tmp/s"):  # expect: LDC102,LDC102,LDC102
         pause(context)

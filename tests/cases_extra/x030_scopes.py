@@ -87,9 +87,7 @@ def loops(event, context):
             terminal.cleanup(partial(unlock, room), name=f"c-{room}")
             terminal.cleanup(lambda _: unlock(event), name=f"d-{room}")
             value = lock(room)
-            terminal.acquire(
-                lambda _: lock(room), release=lambda held, _: unlock(value), name=room
-            )  # expect: LDC403
+            terminal.acquire(lambda _: lock(room), release=lambda held, _: unlock(value), name=room)  # expect: LDC403
         while event:
             name = event.pop()
             terminal.compensate(lambda _: unlock(name), name="w")  # expect: LDC403
