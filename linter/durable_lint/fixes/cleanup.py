@@ -6,7 +6,6 @@ A statement keeps its own text: what changes in it is only what it is called on.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,7 +20,7 @@ from durable_lint.project.values import External, Operation, Partial
 from durable_lint.sdk import aws
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from durable_lint.fixes.place import Place, Spot
     from durable_lint.project.frames import Frame
@@ -385,7 +384,10 @@ class Cleanup:
         return name not in names.mutated(*(n for n in own_nodes(root) if not isinstance(n, ast.Lambda)))
 
     def _stored_by_calls(self, nodes: list[ast.stmt]) -> set[str]:
-        """Return the attributes that plain calls of the module's functions assign; refuse for outer names they rebind."""
+        """Return the attributes that plain calls of the module's functions assign.
+
+        Raises `Refused` when they rebind a name that other code reads.
+        """
         self._storing: set[ast.AST] = set()
         place = self.place
         at = {(node.lineno, node.col_offset) for node in nodes}
@@ -487,7 +489,7 @@ class Cleanup:
         for argument, keyword in zip(call.args[1:], ("name", "config"), strict=False):
             at = tree.start(argument)
             replacements.append((at, at, f"{keyword}="))
-        replacements += self._deferred(func, call)
+        replacements += self._deferred(func)
         given = self.given_name(name)
         if name is None or given != "":
             text = given or self.step_name(func)
@@ -543,7 +545,7 @@ class Cleanup:
             return called_name(func.body) or "cleanup"
         return called_name(func) or printable(_last(func), "cleanup")
 
-    def _deferred(self, func: ast.expr, call: ast.Call) -> list[tuple[int, int, str]]:
+    def _deferred(self, func: ast.expr) -> list[tuple[int, int, str]]:
         """Return what puts off the evaluation of a step's function until it runs, where that matters."""
         tree = self.place.tree
         if isinstance(func, ast.Lambda):

@@ -33,7 +33,7 @@ class Proposer:
             "LDC101": self._finally,
             "LDC102": self._with,
             "LDC103": self._stack,
-            "LDC104": self._discards,
+            "LDC104": self._by_hand("move the statement behind the block"),
             "LDC105": self._swallows,
             "LDC201": self._catches,
             "LDC202": self._catches,
@@ -100,9 +100,6 @@ class Proposer:
         (statement, item), frame = _pair(finding, m.With, m.Item)
         return stacks.rewrite(self.place(statement), item, frame, self.place, self.is_first_party)
 
-    def _discards(self, finding: Finding) -> Fix:
-        raise Refused("only its author knows where the statement should go: move it behind the block")
-
     def _swallows(self, finding: Finding) -> Fix:
         (statement, item), frame = _pair(finding, m.With, m.Item)
         made = self._made(item, frame)
@@ -165,8 +162,8 @@ class Proposer:
         return refuse
 
     def _repeats(self, finding: Finding) -> Fix:
-        (statement, handler, found), _ = _pair(finding, m.Try, m.Handler)
-        return repeated.rewrite(self.place(statement), handler, found, self.is_first_party)
+        (statement, _, found), _ = _pair(finding, m.Try, m.Handler)
+        return repeated.rewrite(self.place(statement), found, self.is_first_party)
 
     def _plugin(self, finding: Finding) -> tuple[plugins.Rewrite, tuple[Any, ...]]:
         subject: Any = _subject(finding)[0]  # a plugin, and what its rule adds

@@ -1,4 +1,7 @@
-"""Narrows or removes what catches a suspension: handlers, and `suppress`. All of it changes what `SystemExit` does, so is unsafe."""
+"""Narrows or removes what catches a suspension: handlers, and `suppress`.
+
+All of it changes what happens to `SystemExit` and the like, so it is unsafe.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,6 @@ from durable_lint.sdk import aws
 
 if TYPE_CHECKING:
     from durable_lint.fixes.place import Place
-    from durable_lint.fixes.tree import SourceTree
     from durable_lint.project.frames import Frame
 
 _BASE = "builtins.BaseException"
@@ -27,7 +29,7 @@ def narrow(place: Place, handler: m.Handler, frame: Frame) -> Fix:
     node, clause = _clause(place, handler)
     _check_exception(place)
     earlier = node.handlers[: node.handlers.index(clause)]
-    if any(_catches_exception(tree, other) for other in earlier):
+    if any(_catches_exception(other) for other in earlier):
         raise Refused("a handler above it catches `Exception` already: remove this one by hand")
     change = Change(tree)
     if clause.type is None:
@@ -70,7 +72,7 @@ def _clause(place: Place, handler: m.Handler) -> tuple[ast.Try | ast.TryStar, as
     raise Refused("its place in the file cannot be found")
 
 
-def _catches_exception(tree: SourceTree, clause: ast.ExceptHandler) -> bool:
+def _catches_exception(clause: ast.ExceptHandler) -> bool:
     types = clause.type.elts if isinstance(clause.type, ast.Tuple) else [clause.type]
     return any(isinstance(t, ast.Name) and t.id in {"Exception", "BaseException"} for t in types)
 

@@ -236,7 +236,10 @@ def _order(module: str, is_first_party: Callable[[str], bool]) -> tuple[int, int
 
 
 def drop_unused(change: Change, removed: dict[str, int]) -> None:
-    """Take out imports of names that nothing reads any more; `removed` says how many reads of each a rewrite removes."""
+    """Take out imports of names that nothing reads any more.
+
+    `removed` says how many reads of each name the rewrite removes.
+    """
     tree = change.tree
     unused = {name for name, gone in removed.items() if _uses(tree, name) <= gone}
     for statement in tree.tree.body:

@@ -1,4 +1,4 @@
-"""Writes the isolated form of a scope (`fix-form = "callable"`): the block becomes a function with a context of its own.
+"""Writes the isolated form of a scope (`fix-form = "callable"`): the block becomes a function.
 
 Only where that means the same: what the block binds and later code reads comes back as the scope's result, once.
 """

@@ -119,7 +119,7 @@ def fresh(wanted: str, taken: Iterable[str]) -> str:
 
 
 def mutated(*nodes: ast.AST) -> set[str]:
-    """Return the names whose objects code changes in place: `x.append(...)`, `x[...] = ...`, `x.y = ...`, `del x[...]`."""
+    """Return the names whose objects code changes in place: `x.append(...)`, `x[...] = ...`, `x.y = ...`."""
     found: set[str] = set()
     for root in nodes:
         for node in ast.walk(root):

@@ -1,4 +1,4 @@
-"""Where a rewrite happens: one block in one function, the frames it runs in, and the durable context that its scope needs."""
+"""Where a rewrite happens: a block in a function, the frames it runs in, and the context that its scope needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from durable_lint.rules.view import blocks_of, expressions_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from durable_lint.project.frames import Frame, Record
+    from durable_lint.project.frames import Frame
     from durable_lint.project.suspension import Step
     from durable_lint.project.values import Values
     from durable_lint.rules.view import ModuleView
@@ -158,7 +158,7 @@ class Place:
         for frame, step in self.steps(blocks):
             if not (step.record.durable or self.view.suspensions.record(step.record)):
                 continue
-            for expression in contexts_in(self.view, frame, step.fact, step.record):
+            for expression in contexts_in(self.view, frame, step.fact):
                 spot = self._spot(expression)
                 if spot is None:
                     others.add(self.source_of(expression))
@@ -464,7 +464,7 @@ def narrowly_guarded(tree: SourceTree, node: ast.AST) -> bool:
     return False
 
 
-def contexts_in(view: ModuleView, frame: Frame, fact: object, record: Record) -> Iterator[m.Expression]:
+def contexts_in(view: ModuleView, frame: Frame, fact: object) -> Iterator[m.Expression]:
     """Yield the expressions by which a step reaches a durable context: what it is called on, and what it is given."""
     if isinstance(fact, m.Item):
         fact = fact.manager

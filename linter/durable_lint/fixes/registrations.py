@@ -1,5 +1,6 @@
-"""Mends code that uses scopes already: the operation's own context, and names that a loop rebinds. All unsafe: it changes
-what runs.
+"""Mends code that uses scopes already: the operation's own context, and names that a loop rebinds.
+
+It changes what runs, so all of it is unsafe.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rewrites the manual workaround into a scope: the cleanup in `except Exception: ...; raise` and again after the block."""
+"""Rewrites the manual workaround into a scope: a cleanup in `except Exception: ...; raise` and once more."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from durable_lint.fixes.tree import Change, Refused, own_nodes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from durable_lint.facts import model as m
     from durable_lint.fixes.place import Place
     from durable_lint.rules.finding import Fix
     from durable_lint.rules.ldc205 import Repeated
 
 
-def rewrite(place: Place, handler: m.Handler, found: Repeated, is_first_party: Callable[[str], bool]) -> Fix:
+def rewrite(place: Place, found: Repeated, is_first_party: Callable[[str], bool]) -> Fix:
     """Return the fix that registers a repeated cleanup once. Raises `Refused`."""
     node, facts, tree = place.node, place.facts, place.tree
     if not isinstance(node, ast.Try) or len(node.handlers) != 1:
@@ -29,7 +28,7 @@ def rewrite(place: Place, handler: m.Handler, found: Repeated, is_first_party: C
     if clause.name and clause.name in names.read_names(*clause.body[:-1]):
         raise Refused(f"it uses the exception (`{clause.name}`)")
     if found.where == "list":
-        return _rewrite_list(place, handler, found, is_first_party)
+        return _rewrite_list(place, found, is_first_party)
     spot = place.context([facts.body])
     cleanup = scope.new_cleanup(place, spot, "cleanup")
     again = [tree.find(fact.at, (ast.stmt,)) for fact in found.again]
@@ -68,9 +67,7 @@ def rewrite(place: Place, handler: m.Handler, found: Repeated, is_first_party: C
 # ---------------------------------------------------------------- a list of compensations
 
 
-def _rewrite_list(
-    place: Place, handler: m.Handler, found: Repeated, is_first_party: Callable[[str], bool]
-) -> Fix:
+def _rewrite_list(place: Place, found: Repeated, is_first_party: Callable[[str], bool]) -> Fix:
     node, tree = place.node, place.tree
     assert isinstance(node, ast.Try)
     if node.orelse:

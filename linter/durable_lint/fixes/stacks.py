@@ -68,7 +68,7 @@ def rewrite(
         raise Refused("the stack is not a plain `ExitStack`")
     if not isinstance(entry.optional_vars, ast.Name):
         raise Refused("the stack has no name of its own")
-    found = _registrations(place, entry.optional_vars.id, frame)
+    found = _registrations(place, entry.optional_vars.id)
     entered = [r for r in found if r.method == "enter_context" and r.effect]
     effects = [r for r in found if r.effect]
     mended: list[Value] = [v for r in effects for v in r.values if isinstance(v, Manager)]
@@ -82,7 +82,7 @@ def rewrite(
     return _replace(place, entry, found, is_first_party)
 
 
-def _registrations(place: Place, stack: str, frame: Frame) -> list[Registration]:
+def _registrations(place: Place, stack: str) -> list[Registration]:
     """Return what is registered, in order. Raises `Refused` when the stack is used otherwise."""
     tree = place.tree
     inside = set(own_nodes(*place.node.body))
@@ -265,7 +265,6 @@ class _Writer:
         if methods == {"step"}:
             made = ast.Call(target, call.args[1:], call.keywords)
             func, name, config = step_arguments(made)
-            self._need_now(func)
             texts = [tree.slice(func)]
             given = self.cleanup.given_name(name) if not isinstance(name, (ast.JoinedStr, ast.Name)) else ""
             if name is None or given:
@@ -276,9 +275,6 @@ class _Writer:
                 texts.append(f"config={tree.slice(config)}")
             return f"{self.cleanup.terminal}.cleanup({', '.join(texts)})"
         return self._in_context(registration)
-
-    def _need_now(self, func: ast.expr) -> None:
-        """A step's function was evaluated when it was registered, and still is."""
 
     def _in_context(self, registration: Registration) -> str:
         call = registration.call
@@ -311,7 +307,6 @@ class _Writer:
     replaced: dict[int, str] | None = None
 
     def _called(self, target: ast.expr, given: Sequence[ast.expr], keywords: Sequence[ast.keyword]) -> str:
-        tree = self.place.tree
         if isinstance(target, ast.Lambda) and not given and not keywords and not names.parameters(target):
             return self._one_line(self._replaced_text(target.body))
         texts = [self._argument(argument) for argument in given]
@@ -436,7 +431,7 @@ class _Writer:
         if self._suspends(registration):
             raise Refused(f"what is pushed on line {call.lineno} makes durable calls")
         for value in functions:
-            if _uses_parameters(value.function) or _may_return(self.place, value.function, registration):
+            if _uses_parameters(value.function) or _may_return(self.place, value.function):
                 raise Refused(
                     f"what is pushed on line {call.lineno} is told of the exception, or can swallow it"
                 )
@@ -504,7 +499,7 @@ def _uses_parameters(function: m.Function) -> bool:
     return any(isinstance(e, m.Name) and e.id in own for e in expressions_in(function.body))
 
 
-def _may_return(place: Place, function: m.Function, registration: Registration) -> bool:
+def _may_return(place: Place, function: m.Function) -> bool:
     """Whether a function can return something true, which would swallow an exception."""
     body = function.body
     if function.is_lambda:
