@@ -73,7 +73,8 @@ class _Thread:
 
     def enter(self, frame: FrameType, event: str, argument: object) -> Tracer | None:
         told = None if self._previous is None else self._previous(frame, event, argument)
-        if self.following.ended:
+        if self.following.ended:  # from another thread, which could not give this one back
+            self.restore()
             return told
         wanted = self.following.entered(frame)
         sys.settrace(self.enter)  # coverage.py's tracer puts itself in our place
