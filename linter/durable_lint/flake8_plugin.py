@@ -35,6 +35,7 @@ class Plugin:
     version = __version__
     _linter: ClassVar[Linter | None] = None
     _disable_noqa: ClassVar[bool] = False
+    _stdin_name: ClassVar[str | None] = None
 
     def __init__(self, tree: ast.Module, filename: str, lines: list[str]) -> None:
         self._tree = tree
@@ -91,6 +92,7 @@ class Plugin:
             overrides["extend-select"] = chosen
         config = Path(options.ldc_config) if options.ldc_config else None
         cls._disable_noqa = bool(options.disable_noqa)
+        cls._stdin_name = options.stdin_display_name if "-" in options.filenames else None
         try:
             resolver = Resolver(overrides, config=config)
             resolver.for_directory(Path.cwd())
@@ -106,7 +108,9 @@ class Plugin:
         if self._linter is None:
             return
         path = absolute(Path(self._filename))
-        result = self._linter.lint(path, encoded("".join(self._lines)), self._tree, stored=self._is_on_disk())
+        result = self._linter.lint(
+            path, encoded("".join(self._lines)), self._tree, stored=self._filename != self._stdin_name
+        )
         for failure in result.failures:
             print(f"durable-lint: {failure.line()}", file=sys.stderr)  # noqa: T201
         for note in result.notes:
@@ -115,6 +119,3 @@ class Plugin:
         for finding in result.findings + (result.suppressed if self._disable_noqa else ()):
             place = finding.start
             yield place.row, place.column - 1, f"{finding.code} {finding.message}", type(self)
-
-    def _is_on_disk(self) -> bool:
-        return self._filename not in {"stdin", "-"} and Path(self._filename).is_file()
