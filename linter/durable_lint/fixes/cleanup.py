@@ -234,6 +234,8 @@ class Cleanup:
                     word = "return" if isinstance(node, ast.Return) else "raise"
                 case ast.Break() | ast.Continue() if not self._in_loop(node, nodes):
                     word = "break" if isinstance(node, ast.Break) else "continue"
+                case ast.Assert():
+                    word = "assert"
                 case _:
                     continue
             raise Refused(f"the {what} leaves the block itself (`{word}` on line {node.lineno})")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import keyword
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -484,12 +485,15 @@ def _is_self(value: ast.expr) -> bool:
 
 
 def _word_for(expression: ast.expr) -> str:
+    """Return a name for what an argument is: `vm["id"]` gives `vm_id`."""
+    word = ""
     if isinstance(expression, ast.Attribute):
-        return expression.attr
-    if isinstance(expression, ast.Subscript) and isinstance(expression.slice, ast.Constant):
+        word = expression.attr
+    elif isinstance(expression, ast.Subscript) and isinstance(expression.slice, ast.Constant):
         word = str(expression.slice.value)
-        return word if word.isidentifier() else "value"
-    return "value"
+    base = getattr(expression, "value", None)
+    name = f"{base.id}_{word}" if isinstance(base, ast.Name) and base.id != "self" else word
+    return name if name.isidentifier() and not keyword.iskeyword(name) else "value"
 
 
 def _uses_parameters(function: m.Function) -> bool:

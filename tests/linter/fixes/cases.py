@@ -499,6 +499,18 @@ CASES = [
         "raise",
     ),
     case(
+        "assertion_in_the_finally",
+        """
+        try:
+            PAUSE
+        finally:
+            assert event
+            note(NAME, "end")
+        return "done"
+        """,
+        "assert",
+    ),
+    case(
         "break_in_a_loop_of_the_finally",
         """
         try:
