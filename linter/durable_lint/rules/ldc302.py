@@ -31,6 +31,10 @@ def check(view: ModuleView) -> Iterator[Finding]:
             hooks = released_in(plugin, acquire)
             if sdk.END not in hooks or sdk.COMPLETE in hooks:
                 continue
+            if end.is_two_valued and any(
+                plugin.is_told_behind_the_mixin(release) for release in plugin.releases_in(sdk.END, acquire)
+            ):
+                continue
             if not acquire.thread_bound and hooks & set(sdk.ELSEWHERE):
                 continue
             at = header_of(plugin, end)

@@ -515,6 +515,17 @@ class Plugin:
         """What lets go, in a hook, of what `acquire` attached."""
         return [action for action in self.actions(hook) if releases(action, acquire, self)]
 
+    def is_told_behind_the_mixin(self, release: Action) -> bool:
+        """Whether a release is in the end hook of a class behind `CompletionPlugin`, which sees INCOMPLETE
+        too.
+        """
+        function = release.scope.frame.function
+        return (
+            function is not None
+            and not self._is_two_valued(function)
+            and any(_is_super_end(call) for call, _ in release.through)
+        )
+
     def place_of(self, action: Action) -> tuple[m.At, frozenset[int]] | None:
         """Return where an action is reported in the view's module, and further rows on which a suppression
         counts.
@@ -544,6 +555,16 @@ def releases(action: Action, acquire: Action, plugin: Plugin) -> bool:
         other.key for other in plugin.actions(sdk.START) if other.kind == "acquire" and other is not acquire
     }
     return action.key not in others
+
+
+def _is_super_end(call: m.Call) -> bool:
+    function = call.function
+    return (
+        isinstance(function, m.Attribute)
+        and function.name == sdk.END
+        and isinstance(function.value, m.Call)
+        and m.last_name(function.value.function) == "super"
+    )
 
 
 def _is_looked_after(acquire: Action) -> bool:

@@ -100,6 +100,22 @@ class Attaching(DurableInstrumentationPlugin):
 
 class Plugin(CompletionPlugin, Attaching):
     pass
+
+
+class Counting(CompletionPlugin, Attaching):
+    def on_user_function_end(self, info):
+        self.ended += 1
+        super().on_user_function_end(info)
+
+
+class Tenants(CompletionPlugin, Attaching):
+    def on_user_function_start(self, info):
+        super().on_user_function_start(info)
+        self._tenant = TENANT.set("acme")
+
+    def on_user_function_end(self, info):  # expect: LDC302
+        TENANT.reset(self._tenant)
+        super().on_user_function_end(info)
 """
         },
         sdk_version="3.0.0",
