@@ -31,6 +31,9 @@ def propose(view: ModuleView, findings: list[Finding], settings: Settings) -> li
             proposed.append(replace(finding, no_fix=str(refused)))
         except RecursionError:
             proposed.append(replace(finding, no_fix="the code is nested too deeply"))
+        except Exception as error:  # a fault of a rewrite must not take the finding with it
+            reason = f"working it out failed ({type(error).__name__}); please report this"
+            proposed.append(replace(finding, no_fix=reason))
         else:
             proposed.append(finding if fix is None else replace(finding, fix=fix))
     return proposed
