@@ -36,13 +36,14 @@ def first_rows(group: list[Written]) -> Iterator[int]:
 def test_the_linter_reports_what_a_suspension_really_runs_and_nothing_else(
     group: list[Written], tmp_path: Path
 ) -> None:
-    from durable_lint import lint
+    from durable_lint.config.settings import Settings
+    from durable_lint.linter import Linter
 
     source = module(group)
     traces = execute(source, [written.name for written in group])
-    found = Counter(
-        (finding.start.row, finding.code) for finding in lint(source.encode(), tmp_path / "module.py")
-    )
+    judged = Linter(Settings(root=tmp_path)).lint(tmp_path / "module.py", source.encode())
+    assert judged.failures == ()
+    found = Counter((finding.start.row, finding.code) for finding in judged.findings)
     wrong = []
     for written, first in zip(group, first_rows(group), strict=True):
         rows = range(first + 1, first + len(written.lines) + 1)
