@@ -90,7 +90,8 @@ def flake8(session: nox.Session, version: str) -> None:
 def docs(session: nox.Session) -> None:
     """The site builds without a dead link or anchor, in a folder of its own."""
     session.install(*nox.project.load_toml("pyproject.toml")["dependency-groups"]["docs"])
-    place = Path(session.create_tmp())
+    place = Path(session.create_tmp()) / "site"
+    shutil.rmtree(place, ignore_errors=True)
     shutil.copytree("docs", place / "docs")
     for name in ("zensical.toml", "CHANGELOG.md"):
         shutil.copy(name, place)
