@@ -11,7 +11,7 @@ from durable_lint.facts import model as m
 from durable_lint.fixes import imports, managers, names, scope
 from durable_lint.fixes.cleanup import Cleanup, called_name, step_arguments
 from durable_lint.fixes.place import Place, printable
-from durable_lint.fixes.tree import Change, Refused, own_nodes
+from durable_lint.fixes.tree import Change, FunctionNode, Refused, own_nodes
 from durable_lint.project.suspension import Step
 from durable_lint.project.values import (
     ContextMethod,
@@ -92,6 +92,8 @@ def _registrations(place: Place, stack: str) -> list[Registration]:
         if node.id != stack:
             continue
         if node not in inside:
+            if _in_other_block(place, node):
+                continue
             raise Refused(
                 f"`{stack}` is used outside the block, or in a function inside it (line {node.lineno})"
             )
@@ -128,6 +130,18 @@ def _registrations(place: Place, stack: str) -> list[Registration]:
     if names.bound(*place.node.body) & {stack}:
         raise Refused(f"`{stack}` is bound again inside the block")
     return sorted(found, key=lambda r: tree.start(r.call))
+
+
+def _in_other_block(place: Place, node: ast.Name) -> bool:
+    """Whether a name stands in another `with` beside this one, which binds it for itself."""
+    for around in place.tree.ancestors(node):
+        if around is place.node or isinstance(around, FunctionNode):
+            return False
+        if isinstance(around, ast.With) and place.node not in set(ast.walk(around)):
+            targets = [item.optional_vars for item in around.items if item.optional_vars is not None]
+            if node.id in names.bound(*targets):
+                return True
+    return False
 
 
 def _replace(

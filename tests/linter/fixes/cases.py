@@ -1155,6 +1155,19 @@ CASES = [
         "lambda action_context: drain_in_steps(action_context, ",
     ),
     case(
+        "two_stacks_of_one_name",
+        """
+        with contextlib.ExitStack() as stack:
+            stack.callback(note, NAME, "one")
+            PAUSE
+        with contextlib.ExitStack() as stack:
+            stack.callback(note, NAME, "two")
+            PAUSE
+            FAIL
+        return "done"
+        """,
+    ),
+    case(
         "stack_that_is_handed_on",
         """
         with contextlib.ExitStack() as stack:
