@@ -158,19 +158,21 @@ class Following:
     def _collect(self, frame: FrameType) -> None:
         """Note the stack, from the durable call out to the last frame of the SDK's, which catches."""
         walked: FrameType | None = frame
-        last = 0
         while walked is not None:
             code = walked.f_code
             owner = self._territory.owner(code.co_filename)
-            name = _function(walked)
             self._index[id(walked)] = len(self._levels)
-            self._levels.append(_Level(owner, code, name, _span_at(code, walked.f_lasti)))
-            if owner is Owner.SDK:
-                last = len(self._levels)
+            self._levels.append(_Level(owner, code, _function(walked), _span_at(code, walked.f_lasti)))
             walked = walked.f_back
-        last = last or len(self._levels)
-        self._index = {key: level for key, level in self._index.items() if level < last}
-        del self._levels[last:]
+        last = max(
+            (at for at, level in enumerate(self._levels) if level.owner is not Owner.LIBRARY), default=0
+        )
+        if self._levels[last].owner is Owner.USER and last + 1 < len(self._levels):
+            # Up to SDK 1.7 a thread pool of the standard library runs the handler, and hands on what it raises.
+            last += 1
+            self._levels[last].owner = Owner.SDK
+        self._index = {key: level for key, level in self._index.items() if level <= last}
+        del self._levels[last + 1 :]
 
     @property
     def ended(self) -> bool:
@@ -202,7 +204,7 @@ class Following:
             return
         if error is not self._error():
             if index > self._base >= 0:
-                self._lose()
+                self._stop()
             elif self._in_chain(error):
                 self._propagating = True
             return
@@ -229,7 +231,7 @@ class Following:
         if index < self._base or self._base < 0:
             return
         if index > self._base:
-            self._lose()
+            self._stop()
             return
         if operations(frame.f_code).get(frame.f_lasti) == "PUSH_EXC_INFO":
             return  # it is what makes an exception the one that is handled
@@ -240,10 +242,7 @@ class Following:
         self._propagating = False
         level = self._levels[index]
         if not handling:
-            if level.owner is Owner.SDK:
-                self.end()
-            else:
-                self._lose()
+            self._stop()
         elif level.owner is Owner.USER:
             self._at_base(frame, level, offset)
 
@@ -280,6 +279,8 @@ class Following:
     def left(self, frame: FrameType) -> None:
         """Tell that a frame was left, either way."""
         self._called.pop(id(frame), None)
+        if self._index.get(id(frame)) == len(self._levels) - 1:
+            self.end()
 
     def durable_call(self, call: DurableCall) -> bool:
         """Tell of a durable call that is being made in this thread. Returns whether its end is to be told."""
@@ -323,6 +324,13 @@ class Following:
         if self._levels[self._base].owner is Owner.SDK:
             return self._dead or self._propagating
         return self._in_flight()
+
+    def _stop(self) -> None:
+        """End, because the frame at the base has kept the suspension: the SDK may."""
+        if self._levels[self._base].owner is Owner.SDK:
+            self.end()
+        else:
+            self._lose()
 
     def _lose(self) -> None:
         """Note that the suspension will not come back from the frame at the base."""
