@@ -74,7 +74,7 @@ def copy_standard_library(target: Path) -> None:
 
 
 def write_synthetic(root: Path, handlers: int) -> None:
-    """A durable repository: handlers in modules, helpers that call each other, a finding in one of ten."""
+    """A durable repository: handlers in modules, helpers that call each other, a finding in each module."""
     package = root / "src" / "orders"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text('"""Handlers of a shop."""\n')
@@ -176,8 +176,7 @@ def release_{number}(reservation):
 def _handlers(module: int, count: int) -> str:
     parts = [_HANDLERS.format(module=module)]
     for number in range(count):
-        hazard = (module * count + number) % 10 == 0
-        cleanup = (_HAZARD if hazard else _PLAIN).format(module=module, number=number).rstrip("\n")
+        cleanup = (_PLAIN if number else _HAZARD).format(module=module, number=number).rstrip("\n")
         parts.append(_HANDLER.format(module=module, number=number, cleanup=cleanup))
     return "".join(parts)
 
