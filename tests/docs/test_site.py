@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import durable_lint
 import pytest
 
 if TYPE_CHECKING:
@@ -86,3 +87,15 @@ def said(folder: Path, code: str, *options: str) -> str:
     (folder / "review.py").write_text(code, encoding="utf-8")
     command = [sys.executable, "-m", "durable_lint", "--no-cache", *options, "review.py"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
+
+
+def test_versions_are_in_step() -> None:
+    packages = [
+        tomllib.loads((ROOT / folder / "pyproject.toml").read_text("utf-8")) for folder in (".", "runtime")
+    ]
+    [version] = {package["project"]["version"] for package in packages}
+    assert durable_lint.__version__ == version
+    assert re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)[0] == version
+    shown = re.compile(r"(?:rev: |durable-lint@)v(\S+)")
+    for page in [ROOT / "README.md", *(DOCS / "integrations").glob("*.md")]:
+        assert set(shown.findall(page.read_text("utf-8"))) <= {version}, page.name
