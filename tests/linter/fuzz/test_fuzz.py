@@ -93,7 +93,7 @@ def test_no_source_crashes_or_hangs_the_linter(tmp_path: Path, kind: str) -> Non
             kept = Path(os.environ.get("DURABLE_LINT_FUZZ_KEEP", tmp_path)) / "failed.py"
             kept.write_bytes(raw)
             pytest.fail(f"input {count} of seed {SEED}, kept as {kept}:\n{raw[:2000]!r}", pytrace=True)
-    print(f"{kind}: {count} inputs")  # noqa: T201
+    print(f"{kind}: {count} inputs")
 
 
 @seed(SEED)
