@@ -575,19 +575,26 @@ class Cleanup:
         name = called_name(node.value) or "cleanup"
         unused = "_" if "_" not in names.mentioned(node) else self._parameter(node)
         old = tree.indent(node.lineno)
-        text = tree.moved(tree.start(node), tree.end(node), old, indent)
+        text = self._operand(node, old, indent)
         call = f'{self.terminal}.{self.kind}(lambda {unused}: {text}, name="{name}")'
         if "\n" not in call and "\r" not in call:
             return tree.fitted(call, indent, unit)
         newline = tree.source.newline
         deeper = indent + unit
-        text = tree.moved(tree.start(node), tree.end(node), old, deeper)
+        text = self._operand(node, old, deeper)
         return (
             f"{self.terminal}.{self.kind}({newline}"
             f"{deeper}lambda {unused}: {text},{newline}"
             f'{deeper}name="{name}",{newline}'
             f"{indent})"
         )
+
+    def _operand(self, node: ast.Expr, old: str, new: str) -> str:
+        """Return an expression as the body of a lambda among other arguments: a bare tuple gets parentheses."""
+        tree = self.place.tree
+        text = tree.moved(tree.start(node), tree.end(node), old, new)
+        is_bare = isinstance(node.value, ast.Tuple) and tree.start(node.value) == tree.start(node)
+        return f"({text})" if is_bare and not _is_enclosed(node.value, tree.slice(node.value)) else text
 
     # ------------------------------------------------ functions
 
@@ -919,6 +926,15 @@ class Cleanup:
                 if isinstance(value, External) and value.name.startswith("sdk."):
                     return True
         return False
+
+
+def _is_enclosed(node: ast.expr, text: str) -> bool:
+    """Whether a tuple's own text has the parentheses around it: `(a, b)`, not `(a), (b)`."""
+    assert isinstance(node, ast.Tuple)
+    first = node.elts[0] if node.elts else None
+    return text.startswith("(") and (
+        first is None or (first.lineno, first.col_offset) != (node.lineno, node.col_offset)
+    )
 
 
 def step_arguments(call: ast.Call) -> tuple[ast.expr, ast.expr | None, ast.expr | None]:

@@ -47,8 +47,12 @@ _MUTATORS = frozenset(
 def bound(*nodes: ast.AST) -> set[str]:
     """Return the names that code binds in its own scope; `global` and `nonlocal` ones included."""
     found: set[str] = set()
+    inner: set[ast.AST] = set()
     for node in own_nodes(*nodes):
-        found.update(bound_by(node))
+        if isinstance(node, ast.comprehension):
+            inner.update(ast.walk(node.target))  # a comprehension's targets are its own
+        elif node not in inner:
+            found.update(bound_by(node))
     return found
 
 

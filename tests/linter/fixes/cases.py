@@ -511,6 +511,23 @@ CASES = [
         "assert",
     ),
     case(
+        "expressions_of_every_shape",
+        """
+        try:
+            PAUSE
+            FAIL
+        finally:
+            note(NAME, "one"), note(NAME, "two")
+            (note(NAME, "three"))
+            (note(NAME, "four"), note(NAME, "five"))
+            event["fail"] and note(NAME, "failed")
+            note(NAME, "six") if event else None
+            [note(NAME, word) for word in ("seven", "eight")]
+            *(note(NAME, "nine"),), note(NAME, "ten")
+        return "done"
+        """,
+    ),
+    case(
         "break_in_a_loop_of_the_finally",
         """
         try:
