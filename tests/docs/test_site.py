@@ -37,6 +37,14 @@ def test_a_reader_finds_every_page_in_the_navigation_of_the_site() -> None:
     assert sorted(listed) == sorted(written), "docs/ and `nav` in zensical.toml differ"
 
 
+def test_no_page_links_out_of_the_folder_that_becomes_the_site() -> None:
+    for page in DOCS.rglob("*.md"):
+        for target in re.findall(r"\]\((\.\.?/[^)#\s]+)", page.read_text("utf-8")):
+            assert (page.parent / target).resolve().is_relative_to(DOCS), (
+                f"{page.relative_to(ROOT)}: {target}"
+            )
+
+
 def declared() -> set[str]:
     """The names of all distributions that the two packages, their builds and the sessions of nox ask for."""
     wanted: list[str] = []
