@@ -35,10 +35,10 @@ def write_atomically(path: Path, content: bytes, *, expected: bytes | None = Non
     """Make `content` the content of the file, at once or not at all. Return whether anything was written.
 
     A link stays, what it leads to is replaced. The file keeps its mode and, where allowed, its owner; a hard
-    link to it keeps the old content. With `expected` the file must still hold those bytes (or
-    already the new ones), else `FileChangedError`. A file that is not writable is left alone, though its directory would allow to replace
-    it. What is not a regular file (a device, a pipe) is written to. Raises `OSError` with the system's
-    reason; no temporary file is left behind, whatever interrupts.
+    link to it keeps the old content. With `expected` the file must still hold those bytes (or already the new
+    ones), else `FileChangedError`. A file that is not writable is left alone, though its directory would allow
+    to replace it. What is not a regular file (a device, a pipe) is written to. Raises `OSError` with the
+    system's reason; no temporary file is left behind, whatever interrupts.
     """
     target = Path(os.path.realpath(path))
     if target.is_symlink():

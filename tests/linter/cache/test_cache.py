@@ -228,7 +228,7 @@ def test_kept_results_of_the_wrong_shape_are_judged_again(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lint(root, capsys)
-    for wrong in (
+    shapes: list[object] = [
         {"findings": [1]},
         {"findings": 3},
         {"notes": [[]]},
@@ -236,7 +236,8 @@ def test_kept_results_of_the_wrong_shape_are_judged_again(
         [],
         3,
         None,
-    ):
+    ]
+    for wrong in shapes:
         data = json.loads(kept(root).read_bytes())
         data["results"] = dict.fromkeys(data["results"], wrong)
         kept(root).write_text(json.dumps(data))

@@ -11,7 +11,6 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from durable_lint.source import write
 from durable_lint.source.write import FileChangedError, write_atomically
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ def test_a_full_disk_leaves_the_old_content_and_no_stray(file: Path, monkeypatch
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(write.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left on device"):
         write_atomically(file, b"new")
     assert file.read_bytes() == b"old\r\n"
@@ -128,7 +127,7 @@ def test_an_interrupt_at_any_point_leaves_the_old_content_and_no_stray(
             raise KeyboardInterrupt
         return result
 
-    monkeypatch.setattr(write.os, function, interrupted)
+    monkeypatch.setattr(os, function, interrupted)
     with pytest.raises(KeyboardInterrupt):
         write_atomically(file, b"new")
     assert file.read_bytes() == b"old\r\n"
