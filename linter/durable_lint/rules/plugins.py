@@ -433,19 +433,20 @@ class Plugin:
         solver = self.view.solver
         found: dict[str, Hook] = {}
         for name in sdk.RELEASES:
-            for member in solver.member(self.value, name):
-                if isinstance(member, FunctionValue):
-                    bound = FunctionValue(
-                        member.function, member.module, member.closure, Instance(self.value), member.kind
-                    )
-                    scope = Scope.of(solver, solver.evaluate(bound))
-                    positional = [p for p in member.function.parameters if p.kind == "positional"]
-                    skipped = 0 if member.kind == "static" else 1
-                    for parameter in positional[skipped : skipped + 1]:
-                        scope.names[parameter.name] = Meaning("info")
-                    found[name] = Hook(
-                        name, member.function, member.module, scope, self._is_two_valued(member.function)
-                    )
+            members = [each for each in solver.member(self.value, name) if isinstance(each, FunctionValue)]
+            # Of several definitions the last one counts, as it does when the class is made.
+            for member in sorted(members, key=lambda each: (str(each.module.path), each.function.at)):
+                bound = FunctionValue(
+                    member.function, member.module, member.closure, Instance(self.value), member.kind
+                )
+                scope = Scope.of(solver, solver.evaluate(bound))
+                positional = [p for p in member.function.parameters if p.kind == "positional"]
+                skipped = 0 if member.kind == "static" else 1
+                for parameter in positional[skipped : skipped + 1]:
+                    scope.names[parameter.name] = Meaning("info")
+                found[name] = Hook(
+                    name, member.function, member.module, scope, self._is_two_valued(member.function)
+                )
         return found
 
     def _is_two_valued(self, function: m.Function) -> bool:
