@@ -41,13 +41,18 @@ if TYPE_CHECKING:
 
 def call(solver: Solver, frame: Frame, call: m.Call) -> Values:
     """Evaluate a call and record what it runs."""
-    callee = expressions.evaluate(solver, frame, call.function)
+    base = NOTHING
+    if isinstance(call.function, m.Attribute):  # evaluated once: chains of calls are long
+        base = expressions.evaluate(solver, frame, call.function.value)
+        callee = solver.attribute(base, call.function.name, frame)
+    else:
+        callee = expressions.evaluate(solver, frame, call.function)
     arguments = arguments_of(solver, frame, call)
     record = Record(callee=callee)
     frame.records[call] = record
     solver.unresolved.pop(call, None)
     if isinstance(call.function, m.Attribute):
-        contained = container_call(solver, frame, call.function, arguments)
+        contained = container_call(solver, frame, call.function, base, arguments)
         if contained is not None:
             return contained
     if isinstance(call.function, m.Name) and call.function.id == "super" and not call.arguments:
@@ -100,10 +105,9 @@ def super_of(solver: Solver, frame: Frame) -> Values:
 
 
 def container_call(
-    solver: Solver, frame: Frame, function: m.Attribute, arguments: Arguments
+    solver: Solver, frame: Frame, function: m.Attribute, base: Values, arguments: Arguments
 ) -> Values | None:
     """Return what a method of a list, dict or queue gives, None when it is not one of those methods."""
-    base = expressions.evaluate(solver, frame, function.value)
     if function.name in {"append", "add", "put", "appendleft", "insert", "setdefault", "push"}:
         held = arguments.all()
         is_container = not base or any(isinstance(v, (Contents, TupleValue)) for v in base)

@@ -32,6 +32,7 @@ from durable_lint.project.values import (
     Value,
     Values,
     one,
+    pruned,
 )
 from durable_lint.sdk import aws
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 _SDK_MODULES = frozenset(
     "config context exceptions execution plugin types waits retries concurrency models serdes state".split()
 )
+_LONGEST_NAME = 6
 _ROOT_CLASSES = frozenset({"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol", "enum.Enum"})
 
 
@@ -206,7 +208,7 @@ def attribute(solver: Solver, values: Values, name: str, frame: Frame | None = N
     found: set[Value] = set()
     for value in solver.resolved(values):
         found |= attribute_of(solver, value, name, frame)
-    return frozenset(found)
+    return pruned(frozenset(found))
 
 
 def attribute_of(solver: Solver, value: Value, name: str, frame: Frame | None) -> Values:
@@ -285,6 +287,8 @@ def _joined(name: str, attribute: str) -> str:
     """
     if name in (aws.PACKAGE, aws.RUNTIME) or name.startswith((aws.PACKAGE + ".", aws.RUNTIME + ".")):
         return aws.canonical(f"{name}.{attribute}")
+    if name.count(".") >= _LONGEST_NAME:
+        return name  # `node = node.parent` in a loop
     if name.startswith("sdk.") and name[4:] in _SDK_MODULES:
         return f"sdk.{attribute}"
     return f"{name}.{attribute}"

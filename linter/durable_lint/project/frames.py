@@ -85,5 +85,7 @@ class Frame:
     yields: set[object] = field(default_factory=set)
     records: dict[object, Record] = field(default_factory=dict)
     """For each call, `with` item, loop, comprehension clause, `await` and `yield from`: what it runs."""
+    level: int = 0
+    """How many answers deep it was asked for; 0 for what durable calls lead to."""
     deferred: bool = False
     """True until somebody asks what it does: nothing durable was handed to it."""

@@ -128,6 +128,11 @@ class Modules:
                     found.append(module)
         return found
 
+    def imports_directly(self, path: Path, imported: Path) -> bool:
+        """Whether one file of the project imports another one itself."""
+        key = self._key(imported)
+        return any(self._key(found) == key for found in self._imported(path))
+
     def may_hold_context(self, path: Path) -> bool:
         """Whether a durable context can be in a file: it, a file that imports it, or one that it imports is
         durable.

@@ -45,6 +45,7 @@ from durable_lint.project.values import (
     bounded,
     inner,
     one,
+    pruned,
 )
 from durable_lint.sdk import aws
 
@@ -54,12 +55,15 @@ if TYPE_CHECKING:
 
     from durable_lint.project.modules import Modules
 
-_FRAMES_A_FUNCTION = 100
-_VALUES_A_NAME = 48
+_FRAMES_A_FUNCTION = 60
+_DEFERRED_FRAMES_A_FUNCTION = 8
+_VALUES_A_NAME = 16
+_MOST_VALUES = 64
+_DEEPEST_ANSWER = 3
 _MOST_RUNS = 40_000
 _PASSES = 6
 _BUILTINS = frozenset(vars(builtins))
-_PLUGIN_HOOK = b"on_user_function_"
+_PLUGIN_HOOK = "on_user_function_"
 _PLAIN_DECORATORS = frozenset(
     "wraps property setter staticmethod classmethod lru_cache cache cached_property contextmanager overload "
     "abstractmethod override".split()
@@ -139,7 +143,9 @@ class Solver:
         self._durable_classes: set[ClassValue] = set()
         self._durable_instances: dict[ClassValue, set[m.Call | None]] = {}
         self._durable_frames: set[Frame] = set()
-        self._hot_names: set[str] = set()
+        self._plugins: dict[m.ModuleFacts, bool] = {}
+        self._hot: dict[m.ModuleFacts, set[str]] = {}
+        self._sees: dict[tuple[m.ModuleFacts, m.ModuleFacts], bool] = {}
         self._always: dict[m.Function, bool] = {}
         self._asked: set[tuple[Instance, str]] = set()
         self._assigning: dict[m.Class, dict[str, list[m.Function]]] = {}
@@ -205,9 +211,16 @@ class Solver:
             self._run_queue()
 
     def force(self, frame: Frame) -> None:
-        """Have a frame evaluated that was deferred."""
-        if frame.deferred:
+        """Have a frame evaluated that was deferred.
+
+        Answers are looked for a few calls deep: what a helper's helper's helper gives is taken for unknown.
+        """
+        if not frame.deferred:
+            return
+        level = 1 if self._current is None else self._current.level + 1
+        if level <= _DEEPEST_ANSWER:
             frame.deferred = False
+            frame.level = level
             self._enqueue(frame)
 
     def _run_queue(self) -> None:
@@ -251,9 +264,14 @@ class Solver:
     def add(self, into: set[Value], values: Iterable[Value], key: object) -> None:
         """Grow a set of values; who depends on `key` is evaluated again."""
         before = len(into)
-        for value in bounded(frozenset(values)):
-            if len(into) < _VALUES_A_NAME or isinstance(value, (Context, OperationContext)):
-                into.add(value)
+        new = bounded(frozenset(values)) - into
+        if len(into) + len(new) > _VALUES_A_NAME:
+            room = max(_VALUES_A_NAME - len(into), 0)
+            names = sorted((v for v in new if isinstance(v, External)), key=lambda v: (v.name, v.called))
+            new = frozenset(v for v in new if not isinstance(v, External)).union(names[:room])
+            if len(into) > _MOST_VALUES:
+                new = frozenset(v for v in new if isinstance(v, (Context, OperationContext)))
+        into |= new
         if len(into) > before:
             self._grew(key)
 
@@ -286,14 +304,16 @@ class Solver:
         """Find or make the frame: one for each set of arguments where they matter, else one for all calls."""
         function = value.function
         deferred = not self._matters(value, bound)
-        given = tuple(sorted(bound.items(), key=_by_name))
         if deferred:
-            key: object = (function, mode.attempt, value.receiver, given)
+            kept = {name: frozenset(v for v in values if _tells_apart(v)) for name, values in bound.items()}
+            key: object = (function, mode.attempt, value.receiver, tuple(sorted(kept.items(), key=_by_name)))
         else:
+            given = tuple(sorted(bound.items(), key=_by_name))
             key = (function, value.closure, mode, value.receiver, given)
         frame = self.frames.get(key)
-        group = (function, value.closure)
-        if frame is None and self._counts[group] >= _FRAMES_A_FUNCTION:
+        group = (function, deferred)
+        most = _DEFERRED_FRAMES_A_FUNCTION if deferred else _FRAMES_A_FUNCTION
+        if frame is None and self._counts[group] >= most:
             key = (function, value.closure, mode.attempt, deferred, "merged")
             frame = self.frames.get(key)
         if frame is None:
@@ -315,7 +335,7 @@ class Solver:
         """
         if self._always_matters(value) or self._closes_over_durable(value.closure):
             return True
-        if self._hot_names and not self._hot_names.isdisjoint(value.module.mentions):
+        if any(self._reads(value.module, owner, names) for owner, names in self._hot.items()):
             return True
         return any(self.carries(values) for values in bound.values())
 
@@ -323,11 +343,17 @@ class Solver:
         known = self._always.get(value.function)
         if known is None:
             function = value.function
-            known = (
-                bool(function.evidence or function.global_names) or _PLUGIN_HOOK in value.module.source.raw
-            )
+            known = bool(function.evidence or function.global_names) or self._has_plugin(value.module)
             known = known or _defines_operations(function.body)
             self._always[function] = known
+        return known
+
+    def _has_plugin(self, module: m.ModuleFacts) -> bool:
+        """Whether a module defines a hook of an instrumentation plugin: the rules for those follow every method."""
+        known = self._plugins.get(module)
+        if known is None:
+            known = any(function.name.startswith(_PLUGIN_HOOK) for function in module.functions)
+            self._plugins[module] = known
         return known
 
     def _closes_over_durable(self, frame: Frame | None) -> bool:
@@ -358,7 +384,7 @@ class Solver:
                     if value.called and value.name in _STACK_CLASSES:
                         return True
                 case Running() | Manager():
-                    if not value.frame.deferred:
+                    if not value.frame.deferred and not value.frame.level:
                         return True
                 case _ if isinstance(value, _DURABLE):
                     return True
@@ -380,13 +406,24 @@ class Solver:
         bases = value.of.definition.bases
         return bool(bases) and any(b in self._durable_classes for b in self.all_bases(value.of))
 
-    def _heat(self, name: str) -> None:
-        """A module's name holds something durable: functions that mention it matter from now on."""
-        if name in self._hot_names:
+    def _reads(self, module: m.ModuleFacts, owner: m.ModuleFacts, names: set[str]) -> bool:
+        """Whether a module can read one of the names of `owner`, which it is or imports."""
+        if names.isdisjoint(module.mentions):
+            return False
+        known = self._sees.get((module, owner))
+        if known is None:
+            known = module is owner or self.modules.imports_directly(module.path, owner.path)
+            self._sees[module, owner] = known
+        return known
+
+    def _heat(self, owner: m.ModuleFacts, name: str) -> None:
+        """A module's name holds something durable: functions that can read it matter from now on."""
+        names = self._hot.setdefault(owner, set())
+        if name in names:
             return
-        self._hot_names.add(name)
-        for frame in self.frames.values():
-            if frame.deferred and name in frame.module.mentions:
+        names.add(name)
+        for frame in list(self.frames.values()):
+            if frame.deferred and self._reads(frame.module, owner, {name}):
                 self.force(frame)
 
     def bound_outside_functions(self, frame: Frame, name: str, values: Values) -> None:
@@ -395,7 +432,7 @@ class Solver:
             return
         owner = self.class_by_frame.get(frame)
         if owner is None:
-            self._heat(name)
+            self._heat(frame.module, name)
         elif owner not in self._durable_classes:
             self._durable_classes.add(owner)
             self._class_changed(owner)
@@ -412,7 +449,7 @@ class Solver:
         for frame in self._module_frames.values():
             for name, held in frame.names.items():
                 if any(isinstance(v, Instance) and v.of == value for v in held):
-                    self._heat(name)
+                    self._heat(frame.module, name)
 
     def resolved(self, values: Values) -> Values:
         """Return values with the results of deferred calls in their place, which are evaluated now."""
@@ -427,7 +464,8 @@ class Solver:
                 if value not in seen:
                     seen.add(value)
                     self.force(value.frame)
-                    waiting.extend(self.returned(value.frame))
+                    if not value.frame.deferred:
+                        waiting.extend(self.returned(value.frame))
             else:
                 found.add(value)
         return frozenset(found)
@@ -707,7 +745,7 @@ class Solver:
         for (site, stored_name), stored in self._fields.get(value.of, {}).items():
             if stored_name == name and (site is None or value.site is None or site is value.site):
                 found |= stored
-        return frozenset(found)
+        return pruned(frozenset(found))
 
     def stored_in(self, value: Instance) -> Values:
         """Return everything that was stored in attributes of an instance."""
@@ -791,6 +829,13 @@ def _attributes_assigned(block: tuple[m.Statement, ...], receiver: str) -> set[s
         for inside in m.blocks_of(statement):
             found |= _attributes_assigned(inside, receiver)
     return found
+
+
+def _tells_apart(value: Value) -> bool:
+    """Whether an argument is worth a frame of its own where nothing durable is handed over."""
+    return isinstance(value, (External, ClassValue, OperationContext)) or (
+        isinstance(value, FunctionValue) and value.closure is None
+    )
 
 
 def _public(module: m.ModuleFacts) -> frozenset[str]:

@@ -315,6 +315,15 @@ def inner(values: Values) -> Values:
 
 
 _DEEPEST = 4
+MOST_NAMES = 16
+
+
+def pruned(values: Values) -> Values:
+    """Return `values` with at most `MOST_NAMES` names of other libraries: beyond that they tell nothing."""
+    if len(values) <= MOST_NAMES:
+        return values
+    names = sorted((v for v in values if isinstance(v, External)), key=lambda v: (v.name, v.called))
+    return frozenset(v for v in values if not isinstance(v, External)).union(names[:MOST_NAMES])
 
 
 def bounded(values: Values) -> Values:
