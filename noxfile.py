@@ -18,7 +18,7 @@ nox.options.sessions = ["style", "tests", "runtime", "plugin", "flake8", "docs",
 SDK = "aws-durable-execution-sdk-python"
 TESTING = "aws-durable-execution-sdk-python-testing"
 OTEL = "aws-durable-execution-sdk-python-otel"
-TOOLS = ("pytest>=8.4", "pytest-cov>=6", "hypothesis>=6.130")
+TOOLS = ("pytest>=8.4", "pytest-cov>=6", "pytest-xdist>=3.6", "hypothesis>=6.130", "mypy>=1.18")
 
 # Each release of the SDK with the testing SDK and the OpenTelemetry plugins that fit it.
 RELEASES = {
@@ -65,7 +65,10 @@ def tests(session: nox.Session) -> None:
 def runtime(session: nox.Session, sdk: str) -> None:
     """Scopes on the older releases of the SDK that they support."""
     _sdk(session, sdk)
-    session.run("pytest", "-q", "tests/runtime/scope", "tests/runtime/proof", *session.posargs)
+    options = session.posargs or ["-n", "2"]
+    session.run(
+        "pytest", "-q", "tests/runtime/scope", "tests/runtime/proof", *options, env={"PROOF_SECONDS": "15"}
+    )
 
 
 @nox.session
