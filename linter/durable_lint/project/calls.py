@@ -201,8 +201,8 @@ def function_call(
     target = solver.frame_for(value, arguments, frame.mode)
     if value.kind == "manager":
         return one(Manager(value, target))
-    if value.function.is_generator:
-        return one(Running(target))
+    if value.function.is_generator or value.function.is_async:
+        return one(Running(target))  # nothing runs before it is iterated over or awaited
     record.targets[target] = None
     return solver.returned(target)
 

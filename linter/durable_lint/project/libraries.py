@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from durable_lint.facts import model as m
 from durable_lint.project import calls, operations, statements
 from durable_lint.project.frames import Record
 from durable_lint.project.values import (
@@ -28,7 +29,6 @@ from durable_lint.project.values import (
 from durable_lint.sdk import aws
 
 if TYPE_CHECKING:
-    from durable_lint.facts import model as m
     from durable_lint.project.frames import Frame
     from durable_lint.project.solver import Solver
 
@@ -79,6 +79,11 @@ def external_call(
     kind = statements.DECORATED_KIND.get(name)
     if kind is not None and (functions := arguments.get(0, "func")):
         return statements.of_kind(solver, functions, kind)
+    if name == "builtins.getattr" and call is not None and len(call.arguments) > 1:
+        wanted = call.arguments[1]
+        owners = arguments.get(0, "object")
+        if isinstance(wanted, m.Constant) and any(isinstance(owner, Context) for owner in owners):
+            return solver.attribute(owners, str(wanted.value), frame)
     special = operations.sdk_call(solver, frame, name, arguments, record, call)
     if special is None:
         special = library_call(solver, frame, name, arguments, record)

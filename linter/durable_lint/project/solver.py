@@ -68,6 +68,11 @@ _PLAIN_DECORATORS = frozenset(
     "wraps property setter staticmethod classmethod lru_cache cache cached_property contextmanager overload "
     "abstractmethod override".split()
 )
+_OPERATION_DECORATORS = frozenset(
+    name.partition(".")[2]
+    for names in (aws.HANDLER_DECORATORS, aws.STEP_DECORATORS, aws.CHILD_DECORATORS, aws.BRANCH_DECORATORS)
+    for name in names
+)
 _PLAIN_ANNOTATIONS = frozenset(
     "str int float bool bytes dict list set tuple object type Any Exception BaseException Path datetime".split()
 )
@@ -792,9 +797,18 @@ def _defines_operations(block: tuple[m.Statement, ...]) -> bool:
                 return True
         elif isinstance(statement, m.ClassDefinition) and _defines_operations(statement.definition.body):
             return True
+        if isinstance(statement, (m.Return, m.Assignment, m.ExpressionStatement)) and _is_decorated(
+            statement.value
+        ):
+            return True
         if any(_defines_operations(inside) for inside in m.blocks_of(statement)):
             return True
     return False
+
+
+def _is_decorated(value: m.Expression | None) -> bool:
+    """Whether an expression calls a decorator of the SDK: `return durable_execution(made)`."""
+    return isinstance(value, m.Call) and m.last_name(value) in _OPERATION_DECORATORS
 
 
 def _may_be_context(annotation: m.Expression | None) -> bool:

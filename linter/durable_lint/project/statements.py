@@ -254,6 +254,7 @@ def define_class(solver: Solver, frame: Frame, definition: m.Class) -> None:
     value = ClassValue(definition, frame.module, closure_of(solver, frame))
     body = solver.class_frame(value)
     run_block(solver, body, definition.body)
+    frame.records.update(body.records)  # a class body runs where it stands
     for decorator in definition.decorators:
         expressions.evaluate(solver, frame, decorator)
     write(solver, frame, definition.name, one(value))

@@ -7,10 +7,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from durable_lint.facts import model as m
+from durable_lint.project.suspension import operands
 from durable_lint.project.values import Terminal
 from durable_lint.rules import RULES
 from durable_lint.rules.scopes import contains, free_names, local_function, registrations, statements_around
-from durable_lint.rules.view import assigned_names, names_in_target
+from durable_lint.rules.view import assigned_names, expressions_of, names_in_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,4 +61,24 @@ def _rebound(registration: Registration) -> set[str]:
         if isinstance(loop, m.For):
             found |= set(names_in_target(loop.target))
         found |= assigned_names(loop.body)
+    for block, index in statements_around(function, registration.call.at)[-1:]:
+        for expression in expressions_of(block[index]):
+            found |= _comprehension_names(expression, registration.call)
     return found
+
+
+def _comprehension_names(expression: m.Expression, call: m.Call) -> set[str]:
+    """Return the targets of the comprehensions in an expression that hold the call."""
+    found: set[str] = set()
+    if isinstance(expression, m.Comprehension) and call in _calls(expression):
+        for clause in expression.clauses:
+            found |= set(names_in_target(clause.target))
+    for operand in operands(expression):
+        found |= _comprehension_names(operand, call)
+    return found
+
+
+def _calls(expression: m.Expression) -> Iterator[m.Expression]:
+    yield expression
+    for operand in operands(expression):
+        yield from _calls(operand)
