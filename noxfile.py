@@ -49,7 +49,7 @@ def style(session: nox.Session) -> None:
     _dev(session)
     session.run("ruff", "format", "--check", ".")
     session.run("ruff", "check", ".")
-    session.run("mypy", "linter", "runtime/durable_runtime", "noxfile.py")
+    session.run("mypy", "linter", "runtime/durable_runtime")
     session.run("durable-lint", "runtime", "docs/examples/runtime")
 
 
