@@ -270,8 +270,10 @@ def plot(figures: list[Figure], sizes: dict[str, tuple[int, int]]) -> str:
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 380"',
         ' font-family="sans-serif" font-size="12">',
         "<title>Processor time over lines of durable code</title>",
-        "<desc>Processor seconds for 10, 100 and 1,000 handlers, both axes logarithmic:"
-        " durable-lint and its neighbours.</desc>",
+        (
+            "<desc>Processor seconds for 10, 100 and 1,000 handlers, both axes logarithmic:"
+            " durable-lint and its neighbours.</desc>"
+        ),
         '<rect width="640" height="380" fill="white"/>',
     ]
     for power in range(low_y, high_y + 1):
