@@ -125,7 +125,6 @@ class Solver:
         self._module_frames: dict[m.ModuleFacts, Frame] = {}
         self._class_frames: dict[ClassValue, Frame] = {}
         self.class_by_frame: dict[Frame, ClassValue] = {}
-        self._bases: dict[ClassValue, Values] = {}
         self.classes: dict[m.Class, dict[ClassValue, None]] = {}
         self.methods: dict[m.Function, m.Class] = {}
         self._fields: dict[ClassValue, dict[tuple[m.Call | None, str], set[Value]]] = {}
@@ -136,7 +135,6 @@ class Solver:
         self._changed = False
         self._counts: Counter[object] = Counter()
         self._resolved: dict[Imported, Values] = {}
-        self.definitions: dict[m.Function, FunctionValue] = {}
         self._solved: dict[m.ModuleFacts, None] = {}
         self._judged: set[m.ModuleFacts] = set()
         self._wanted: dict[m.ModuleFacts, None] = {}

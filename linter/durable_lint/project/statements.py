@@ -205,7 +205,6 @@ def define_function(solver: Solver, frame: Frame, function: m.Function) -> None:
     values = one(value)
     for decorator in reversed(function.decorators):
         values = decorate(solver, frame, expressions.evaluate(solver, frame, decorator), values)
-    solver.definitions[function] = value
     write(solver, frame, function.name, values)
 
 
