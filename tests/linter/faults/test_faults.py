@@ -234,9 +234,10 @@ def test_an_interrupt_while_waiting_for_input_is_status_130_and_no_traceback(tmp
 def test_an_interrupt_while_linting_is_status_130_and_no_traceback(tmp_path: Path, jobs: str) -> None:
     handlers(tmp_path, 30)
     hook = (
-        "import sys, time\nfrom durable_lint.linter import Linter\nlint = Linter.lint\n"
+        # One system call a line: two workers that are unbuffered would mix theirs otherwise.
+        "import os, time\nfrom durable_lint.linter import Linter\nlint = Linter.lint\n"
         "def slow(self, *arguments, **options):\n"
-        "    print('judging', flush=True)\n    time.sleep(0.1)\n"
+        "    os.write(1, b'judging\\n')\n    time.sleep(0.1)\n"
         "    return lint(self, *arguments, **options)\nLinter.lint = slow\n"
     )
     process = start("--jobs", jobs, tmp_path, hook=hook)
