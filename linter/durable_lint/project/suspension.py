@@ -357,7 +357,7 @@ class Suspensions:
 
     def first(self, frame: Frame, found: Iterable[Step]) -> Suspension | None:
         """Return the suspension among the steps of a block that explains best: a certain one, with the
-        shortest chain.
+        shortest chain, and rather a call that waits than a step, which only waits for its next attempt.
         """
         best: Suspension | None = None
         for step in found:
@@ -366,7 +366,7 @@ class Suspensions:
             chain = self.chain(frame, step)
             if chain is not None and (best is None or _rank(chain) < _rank(best)):
                 best = chain
-                if _rank(best) == (False, 1):
+                if _rank(best) == _PLAIN:
                     break
         return best
 
@@ -393,8 +393,12 @@ class Suspensions:
         return assumed
 
 
-def _rank(suspension: Suspension) -> tuple[bool, int]:
-    return bool(suspension.assumed), len(suspension.links)
+def _rank(suspension: Suspension) -> tuple[bool, int, bool]:
+    return bool(suspension.assumed), len(suspension.links), suspension.durable == "step"
+
+
+_PLAIN = (False, 1, False)
+"""The rank that nothing can better."""
 
 
 def _called_name(record: Record) -> str:
