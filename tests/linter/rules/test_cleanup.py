@@ -347,3 +347,18 @@ SHAPES = {
 @pytest.mark.parametrize("source", SHAPES.values(), ids=SHAPES.keys())
 def test_finally(source: str) -> None:
     check(source)
+
+
+def test_a_call_that_waits_explains_more_than_a_step_before_it() -> None:
+    (finding,) = check(
+        """
+        @durable_execution
+        def handler(event, context):
+            try:
+                context.step(lambda _: work())
+                context.wait(SECOND)
+            finally:  # expect: LDC101
+                release()
+        """
+    )
+    assert "at `context.wait`" in finding.message
