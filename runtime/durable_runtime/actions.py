@@ -125,7 +125,7 @@ class DurableTerminalActions:
         Returns:
             The value of `func`.
         """
-        step_name = name or function_name(func)
+        step_name = name if name is not None else function_name(func)
         check_name(step_name, f"The step {step_name!r}")
         cleanup_name = self._new_name("cleanup", f"release-{step_name}", release)
         value = self._context.step(func, name=step_name, config=config)

@@ -79,8 +79,8 @@ def terminal_scope(
         func: The body. Without it the scope is in place: use it in a `with` statement, whose block goes on
             using `context`. With it the scope is isolated: the body is called as
             `func(scope_context, terminal)` in a child context of its own.
-        name: The scope's name in the history; by default the body's, or "scope". Printable ASCII, short
-            enough for the names made from it (256 characters).
+        name: The scope's name in the history; by default the body's, or "scope". Printable ASCII, not empty,
+            and short enough for the names made from it (256 characters).
         config: The scope's policies.
 
     Returns:
@@ -95,7 +95,8 @@ def terminal_scope(
     """
     if not isinstance(context, DurableContext):
         raise TypeError(f"terminal_scope needs the SDK's DurableContext, not {type(context).__name__}")
-    scope_name = name or (_DEFAULT_NAME if func is None else function_name(func))
+    default = _DEFAULT_NAME if func is None else function_name(func)
+    scope_name = default if name is None else name
     check_name(scope_name, f"The scope {scope_name!r}")
     check_name(f"{scope_name}.outcome", f"The outcome of scope {scope_name!r}")
     settings = config or TerminalScopeConfig()
@@ -129,7 +130,7 @@ class InPlaceScope:
         for around in guards_of(context):
             around.refuse_after_interruption()
         guard = Guard()
-        started = sdk.next_operation(context) is None
+        started = sdk.is_new_ground(context)
         self._phase = TerminalPhase(self._name, self._config, context, guard, context, news=started)
         self._watch.enter_context(guard.watching(context))
         if started:
@@ -157,9 +158,7 @@ class InPlaceScope:
 
     def _finish(self, phase: TerminalPhase, current: Record, error: BaseException | None) -> None:
         # A virtual context runs again until its map is complete; then nothing follows its last scope either.
-        phase.news = phase.news or (
-            sdk.next_operation(self._context) is None and not self._context.is_virtual
-        )
+        phase.news = phase.news or (sdk.is_new_ground(self._context) and not self._context.is_virtual)
         recorded, registrations = phase.select(current)
         if not recorded.ended_like(current):
             phase.refuse_other_end(recorded, current)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _NEEDED = (
     (DurableContext, "_create_step_id"),
     (DurableContext, "_peek_next_checkpoint"),
+    (DurableContext, "_peek_next_operation_id"),
     (DurableContext, "_set_replay_status_new"),
     (DurableContext, "create_child_context"),
     (DurableContext, "is_replaying"),
@@ -62,6 +63,17 @@ def pin_to_replay(context: DurableContext) -> None:
 def next_operation(context: DurableContext) -> Operation | None:
     """What the history holds at the place of the context's next operation; nothing is consumed."""
     return context._peek_next_checkpoint().operation
+
+
+def is_new_ground(context: DurableContext) -> bool:
+    """Whether the history holds nothing of what the context does next.
+
+    A virtual child context leaves nothing at its own place, so it looks for the first operation inside one too.
+    """
+    if next_operation(context) is not None:
+        return False
+    ahead = context.create_child_context(context._peek_next_operation_id(), is_virtual=True)
+    return next_operation(ahead) is None
 
 
 def skip_operation(context: DurableContext) -> None:

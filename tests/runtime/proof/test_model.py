@@ -77,8 +77,8 @@ def test_random_programs_lose_nothing_and_repeat_nothing() -> None:
 def test_events_of_random_programs_tell_what_happened_once() -> None:
     """Without a kill, each event of a scope is reported once, however often the scope is replayed.
 
-    No virtual children: at the place of one the history is empty, so that a scope in place that begins with
-    one looks new on each replay, to the SDK's own loggers too.
+    No virtual children: a scope in place that begins with one looks for its first operation, but one that is
+    empty, or begins with another, leaves nothing to find, and the scope looks new on each replay.
     """
 
     @given(programs(virtual=False))

@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aws_durable_execution_sdk_python.config import MapConfig, NestingType
+from aws_durable_execution_sdk_python.config import ChildConfig, MapConfig, NestingType
 from durable_runtime import ScopeEvent, on_scope_event, terminal_scope
 
 from tests.runtime.scope.stage import (
@@ -118,6 +118,53 @@ def test_a_scope_without_registrations_is_told_too(form: str) -> None:
         "OUTCOME_SELECTED SUCCEEDED",
         "SCOPE_COMPLETED SUCCEEDED",
     ]
+
+
+@both_forms
+@pytest.mark.parametrize("registers", [True, False])
+def test_a_scope_that_begins_with_a_virtual_child_context_is_told_once(form: str, registers: bool) -> None:
+    """Such a context leaves nothing in the history at its own place, where the scope looks whether it is new."""
+
+    def pause(context: DurableContext) -> None:
+        virtual = ChildConfig[None](is_virtual=True)
+        context.run_in_child_context(lambda child: child.wait(SECOND), name="virtual", config=virtual)
+
+    def body(s: Inside) -> None:
+        if registers:
+            s.terminal.cleanup(lambda _: None, name="clean")
+        pause(s.context)
+        s.context.wait(SECOND)
+
+    def frame(around: Around) -> None:
+        around.scope(around.context)
+        pause(around.context)
+        around.context.wait(SECOND)
+
+    with observed() as events:
+        play(form, body, frame=frame)
+    kinds = [event.kind.value for event in events]
+    assert [kinds.count(kind) for kind in ("SCOPE_STARTED", "OUTCOME_SELECTED", "SCOPE_COMPLETED")] == [
+        1,
+        1,
+        1,
+    ]
+    assert kinds.count("SCOPE_SUSPENDED") == 2
+
+
+def test_a_scope_in_place_that_only_awaits_an_earlier_callback_is_told_started_again() -> None:
+    """The known exception: nothing of the scope is in the history until its outcome is."""
+
+    def frame(around: Around) -> None:
+        callback = around.context.create_callback(name="review")
+        with terminal_scope(around.context, name="s") as terminal:
+            terminal.cleanup(lambda _: None, name="clean")
+            callback.result()
+
+    with observed() as events:
+        play(IN_PLACE, lambda _: None, frame=frame, answers=lambda _: b"")
+    kinds = [event.kind.value for event in events]
+    assert kinds[:4] == ["SCOPE_STARTED", "SCOPE_SUSPENDED", "SCOPE_STARTED", "OUTCOME_SELECTED"]
+    assert kinds.count("SCOPE_COMPLETED") == 1
 
 
 @both_forms
