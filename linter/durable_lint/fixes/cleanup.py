@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from durable_lint.facts import model as m
 from durable_lint.fixes import names
 from durable_lint.fixes.place import printable
-from durable_lint.fixes.tree import CALLABLES, FunctionNode, Refused, own_nodes
+from durable_lint.fixes.tree import CALLABLES, FunctionNode, Refused, children, own_nodes, walk
 from durable_lint.project.suspension import place as place_of_step
 from durable_lint.project.suspension import steps
 from durable_lint.project.unwinding import About
@@ -205,7 +205,7 @@ class Cleanup:
                     raise Refused(f"the {what} yields")
                 case ast.Global() | ast.Nonlocal():
                     raise Refused(f"the {what} rebinds `{node.names[0]}`, which is not its own")
-        for node in (n for root in nodes for n in ast.walk(root)):
+        for node in (n for root in nodes for n in walk(root)):
             match node:
                 case ast.Call(func=ast.Name(id=name)) if name in _ABOUT_THE_FRAME and not self._is_rebound(
                     name
@@ -251,18 +251,18 @@ class Cleanup:
     def _in_loop(self, node: ast.AST, within: Sequence[ast.AST]) -> bool:
         for around in self.place.tree.ancestors(node):
             if isinstance(around, (ast.For, ast.While, ast.AsyncFor)):
-                return any(around in set(ast.walk(root)) for root in within)
+                return any(around in set(walk(root)) for root in within)
         return False
 
     def _in_handler(self, node: ast.AST, within: Sequence[ast.AST]) -> bool:
-        inside = {n for root in within for n in ast.walk(root)}
+        inside = {n for root in within for n in walk(root)}
         return any(isinstance(a, ast.ExceptHandler) and a in inside for a in self.place.tree.ancestors(node))
 
     def _check_names(self, nodes: list[ast.stmt]) -> None:
         """Refuse when what the statements bind is seen by code outside them."""
         bound = names.bound(*nodes)
         what = "cleanup" if self.kind == "cleanup" else "handler"
-        own = {n for root in nodes for n in ast.walk(root)}
+        own = {n for root in nodes for n in walk(root)}
         function = self.place.function
         declared = names.changed_inside_functions(function)
         for name in sorted(bound):
@@ -334,9 +334,7 @@ class Cleanup:
         """Whether a name is a comprehension's own, and not the function's."""
         for around in self.place.tree.ancestors(node):
             if isinstance(around, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-                targets = {
-                    n.id for g in around.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)
-                }
+                targets = {n.id for g in around.generators for n in walk(g.target) if isinstance(n, ast.Name)}
                 if node.id in targets:
                     return True
             if isinstance(around, ast.stmt):
@@ -355,7 +353,7 @@ class Cleanup:
                 if self._is_in_operation(root, name):
                     continue
                 seen = self._reader(name, own)
-                if seen is None and name in names.bound(*place.function.body):
+                if seen is None and name in place.bound_in_function:
                     continue
                 if seen is None and name in names.parameters(place.function) and name not in {"self", "cls"}:
                     seen = None
@@ -369,7 +367,7 @@ class Cleanup:
         stored = names.stored_attributes(*nodes) | self._stored_by_calls(nodes)
         if not stored:
             return
-        for node in ast.walk(place.tree.tree):
+        for node in place.tree.nodes:
             if (
                 isinstance(node, ast.Attribute)
                 and isinstance(node.ctx, ast.Load)
@@ -409,11 +407,9 @@ class Cleanup:
                     called[target.function] = None
                     waiting += place.view.suspensions.body(target)
         rows = {(function.name, function.at.row) for function in called}
-        defined = [
-            n for n in ast.walk(place.tree.tree) if isinstance(n, FunctionNode) and (n.name, n.lineno) in rows
-        ]
-        self._storing = {n for definition in defined for n in ast.walk(definition)}
-        own = {n for root in nodes for n in ast.walk(root)} | self._storing
+        defined = [n for n in place.tree.nodes if isinstance(n, FunctionNode) and (n.name, n.lineno) in rows]
+        self._storing = {n for definition in defined for n in walk(definition)}
+        own = {n for root in nodes for n in walk(root)} | self._storing
         for name in sorted(names.changed_inside_functions(*defined)):
             for read in names.reads(place.tree.tree):
                 if read.id == name and read not in own:
@@ -708,7 +704,7 @@ class Cleanup:
                     f"the cleanup uses what a call returns that a replay would make again (line {node.lineno})"
                 )
             for around in tree.ancestors(statement):
-                if around in nodes or any(around in set(ast.walk(root)) for root in nodes):
+                if around in nodes or any(around in set(walk(root)) for root in nodes):
                     if isinstance(around, (ast.Try, ast.TryStar)) and any(
                         h.type is None or _last(h.type) not in {"Exception", "BaseException"}
                         for h in around.handlers
@@ -723,7 +719,7 @@ class Cleanup:
             start, end = tree.start(node), tree.end(node)
             found.append((start, start, f"{context}.step(lambda {unused}: "))
             found.append((end, end, f', name="{name}")'))
-            wrapped |= set(ast.walk(node))
+            wrapped |= set(walk(node))
         return found
 
     def _is_plain_effect(self, node: ast.Call) -> bool:
@@ -794,7 +790,7 @@ class Cleanup:
                     continue
             if isinstance(node, CALLABLES) and self.spot.root in names.parameters(node):
                 continue
-            waiting.extend(ast.iter_child_nodes(node))
+            waiting.extend(children(node))
         return found
 
     def _check_reached(self, piece: Piece) -> None:

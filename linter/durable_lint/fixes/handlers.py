@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from durable_lint.facts import model as m
 from durable_lint.fixes import imports, names
-from durable_lint.fixes.tree import Change, Refused
+from durable_lint.fixes.tree import Change, Refused, walk
 from durable_lint.project.values import External, inner
 from durable_lint.rules.finding import Applicability, Fix
 from durable_lint.sdk import aws
@@ -135,7 +135,7 @@ def _named(place: Place, frame: Frame, clause: ast.ExceptHandler) -> set[str]:
 def _drop_names(change: Change, removed: list[ast.expr]) -> None:
     found: dict[str, int] = {}
     for expression in removed:
-        for node in ast.walk(expression):
+        for node in walk(expression):
             if isinstance(node, ast.Name):
                 found[node.id] = found.get(node.id, 0) + 1
     imports.drop_unused(change, found)

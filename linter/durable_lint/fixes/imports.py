@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from durable_lint.fixes import names
-from durable_lint.fixes.tree import Refused
+from durable_lint.fixes.tree import Refused, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,7 @@ def _is_from(found: str, module: str) -> bool:
 
 def _bound_anywhere(function: ast.AST) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.arg):
             found.add(node.arg)
         else:
@@ -75,8 +75,9 @@ def need(
     if known is not None:
         return known
     local = name
-    if name in names.mentioned(tree.tree):
-        local = names.fresh(f"durable_{name}", names.mentioned(tree.tree))
+    mentioned = names.mentioned_by(tree.nodes)
+    if name in mentioned:
+        local = names.fresh(f"durable_{name}", mentioned)
     alias = name if local == name else f"{name} as {local}"
     if not _extend(change, module, alias, name):
         _add(change, module, f"from {module} import {alias}", is_first_party)
@@ -94,7 +95,7 @@ def need_all(
     tree = change.tree
     missing = [name for name in wanted if imported_as(tree, module, name, around) != name]
     for name in missing:
-        if name in names.mentioned(tree.tree):
+        if name in names.mentioned_by(tree.nodes):
             raise Refused(f"`{name}` means something else in this module")
     if missing and not _extend(change, module, ", ".join(missing), missing[0]):
         _add(change, module, f"from {module} import {', '.join(missing)}", is_first_party)
@@ -253,7 +254,7 @@ def _uses(tree: SourceTree, name: str) -> int:
     """Count what looks like a use of a name, in strings too (annotations, `__all__`)."""
     count = 0
     word = re.compile(rf"\b{re.escape(name)}\b")
-    for node in ast.walk(tree.tree):
+    for node in tree.nodes:
         if (isinstance(node, ast.Name) and node.id == name) or (
             isinstance(node, ast.Constant) and isinstance(node.value, str) and word.search(node.value)
         ):

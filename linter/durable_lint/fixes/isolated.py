@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from durable_lint.facts import model as m
 from durable_lint.fixes import imports, names
 from durable_lint.fixes.place import expressions_in
-from durable_lint.fixes.tree import FunctionNode, Refused, own_nodes
+from durable_lint.fixes.tree import FunctionNode, Refused, own_nodes, walk
 from durable_lint.project.suspension import ends, steps
 from durable_lint.sdk import aws
 
@@ -118,7 +118,7 @@ def _check(place: Place) -> None:
         if isinstance(node, (ast.Break, ast.Continue)) and not _in_own_loop(place, node):
             word = "break" if isinstance(node, ast.Break) else "continue"
             raise Refused(f"the block has a `{word}` (line {node.lineno}), {only}")
-    for inner in ast.walk(place.node):
+    for inner in walk(place.node):
         if isinstance(inner, ast.Nonlocal):
             raise Refused(f"a function in the block rebinds `{inner.names[0]}`, {only}")
     _check_contexts(place)
@@ -166,12 +166,12 @@ def _parts(expression: m.Expression) -> list[m.Expression]:
 def _result(place: Place, kept: list[ast.AST], actions: list[ast.stmt], *, plain: bool) -> _Result:
     only = "so only the in-place form will do"
     function = place.function
-    inside = {n for part in kept for n in ast.walk(part)}
+    inside = {n for part in kept for n in walk(part)}
     returns = any(isinstance(n, ast.Return) for part in kept for n in own_nodes(part))
     if returns and not ends(place.facts):
         raise Refused(f"the block returns on some paths, and goes on after it on others, {only}")
     bound = set().union(*(names.bound(part) for part in kept))
-    outside = [n for n in names.reads(function) if n not in inside and n not in set(ast.walk(place.node))]
+    outside = [n for n in names.reads(function) if n not in inside and n not in set(walk(place.node))]
     later: list[str] = []
     before = names.parameters(function) | _bound_outside(place)
     in_loop = any(isinstance(a, (ast.For, ast.While)) for a in _loops_around(place))
@@ -191,7 +191,7 @@ def _result(place: Place, kept: list[ast.AST], actions: list[ast.stmt], *, plain
 
 def _bound_outside(place: Place) -> set[str]:
     found: set[str] = set()
-    inside = set(ast.walk(place.node))
+    inside = set(walk(place.node))
     for node in own_nodes(*place.function.body):
         if node not in inside:
             found.update(names.bound_by(node))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from durable_lint.fixes.tree import FunctionNode, own_nodes
+from durable_lint.fixes.tree import FunctionNode, children, own_nodes, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -43,6 +43,20 @@ _MUTATORS = frozenset(
 )
 """Methods by which containers, queues and events change in place."""
 
+_BINDING = (
+    ast.Name,
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.ExceptHandler,
+    ast.MatchAs,
+    ast.MatchStar,
+    ast.MatchMapping,
+    ast.Import,
+    ast.ImportFrom,
+)
+"""The nodes that may bind a name (see `bound_by`)."""
+
 
 def bound(*nodes: ast.AST) -> set[str]:
     """Return the names that code binds in its own scope; `global` and `nonlocal` ones included."""
@@ -50,8 +64,8 @@ def bound(*nodes: ast.AST) -> set[str]:
     inner: set[ast.AST] = set()
     for node in own_nodes(*nodes):
         if isinstance(node, ast.comprehension):
-            inner.update(ast.walk(node.target))  # a comprehension's targets are its own
-        elif node not in inner:
+            inner.update(walk(node.target))  # a comprehension's targets are its own
+        elif isinstance(node, _BINDING) and node not in inner:
             found.update(bound_by(node))
     return found
 
@@ -76,7 +90,7 @@ def changed_inside_functions(*nodes: ast.AST) -> set[str]:
     """Return the names that functions inside the code rebind through `nonlocal` or `global`."""
     found: set[str] = set()
     for root in nodes:
-        for node in ast.walk(root):
+        for node in walk(root):
             if isinstance(node, (ast.Nonlocal, ast.Global)):
                 found.update(node.names)
     return found
@@ -85,7 +99,7 @@ def changed_inside_functions(*nodes: ast.AST) -> set[str]:
 def reads(*nodes: ast.AST) -> Iterator[ast.Name]:
     """Yield each place where a name is read, functions inside included."""
     for root in nodes:
-        for node in ast.walk(root):
+        for node in walk(root):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 yield node
             elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
@@ -98,17 +112,21 @@ def read_names(*nodes: ast.AST) -> set[str]:
 
 def mentioned(*nodes: ast.AST) -> set[str]:
     """Return every name that code mentions in any way, functions inside included: what a new name must not be."""
+    return mentioned_by(node for root in nodes for node in walk(root))
+
+
+def mentioned_by(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the names that nodes themselves mention, without what is inside them (see `mentioned`)."""
     found: set[str] = set()
-    for root in nodes:
-        for node in ast.walk(root):
-            if isinstance(node, ast.Name):
-                found.add(node.id)
-            elif isinstance(node, ast.arg):
-                found.add(node.arg)
-            elif isinstance(node, (ast.Global, ast.Nonlocal)):
-                found.update(node.names)
-            else:
-                found.update(bound_by(node))
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+        elif isinstance(node, (ast.Global, ast.Nonlocal)):
+            found.update(node.names)
+        elif isinstance(node, _BINDING):
+            found.update(bound_by(node))
     return found
 
 
@@ -126,7 +144,7 @@ def mutated(*nodes: ast.AST) -> set[str]:
     """Return the names whose objects code changes in place: `x.append(...)`, `x[...] = ...`, `x.y = ...`."""
     found: set[str] = set()
     for root in nodes:
-        for node in ast.walk(root):
+        for node in walk(root):
             target: ast.expr | None = None
             if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(
                 node.ctx, (ast.Store, ast.Del)
@@ -150,7 +168,7 @@ def stored_attributes(*nodes: ast.AST) -> set[str]:
     return {
         node.attr
         for root in nodes
-        for node in ast.walk(root)
+        for node in walk(root)
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, (ast.Store, ast.Del))
     }
 
@@ -206,7 +224,7 @@ def _only_in_handlers(statement: ast.stmt, name: str) -> bool:
             return False
         if name in set(bound_by(node)):
             return False
-        waiting.extend(ast.iter_child_nodes(node))
+        waiting.extend(children(node))
     return True
 
 

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from durable_lint.facts import model as m
 from durable_lint.fixes import names
-from durable_lint.fixes.tree import CALLABLES, Block, FunctionNode, Refused, SourceTree, own_nodes
+from durable_lint.fixes.tree import (
+    CALLABLES,
+    Block,
+    FunctionNode,
+    Refused,
+    SourceTree,
+    children,
+    own_nodes,
+    walk,
+)
 from durable_lint.project.suspension import operands, steps
 from durable_lint.project.values import Context, Instance
 from durable_lint.rules.view import blocks_of, expressions_of
@@ -94,7 +103,22 @@ class Place:
     def changed(self) -> set[str]:
         """The names that can have another value after the block than before it."""
         elsewhere = names.changed_inside_functions(self.tree.tree)
-        return names.bound(self.node) | elsewhere
+        return self.bound | elsewhere
+
+    @cached_property
+    def bound(self) -> set[str]:
+        """The names that the block binds."""
+        return names.bound(self.node)
+
+    @cached_property
+    def bound_in_function(self) -> set[str]:
+        """The names that the body of the block's function binds."""
+        return names.bound(*self.function.body)
+
+    @cached_property
+    def changed_around(self) -> set[str]:
+        """The names that functions inside the ones around the block rebind."""
+        return names.changed_inside_functions(*self.around)
 
     @cached_property
     def mutated(self) -> set[str]:
@@ -112,7 +136,7 @@ class Place:
                 continue
             if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
                 found.add(node.attr)
-            waiting.extend(ast.iter_child_nodes(node))
+            waiting.extend(children(node))
         return found
 
     # ------------------------------------------------ the context
@@ -203,11 +227,11 @@ class Place:
 
     def is_bound_before(self, name: str) -> bool:
         """Whether a name surely has its value where the block starts, and keeps it inside."""
-        if name in names.bound(self.node) or name in names.changed_inside_functions(*self.around):
+        if name in self.bound or name in self.changed_around:
             return False
         if name in names.parameters(self.function):
             return True
-        if name not in names.bound(*self.function.body):
+        if name not in self.bound_in_function:
             return True  # of a function around this one, or of the module
         inside: ast.AST = self.node
         for around in self.tree.ancestors(self.node):
@@ -299,7 +323,7 @@ class Place:
             for argument, default in pairs:
                 if argument.arg == last:
                     optional = _says_none(default) or _is_optional(argument.annotation)
-        for node in ast.walk(self.around[-1] if is_name else self.tree.tree):
+        for node in walk(self.around[-1]) if is_name else self.tree.nodes:
             match node:
                 case ast.Assign(targets=targets, value=value):
                     named = any(_last_name(target) == last for target in targets)
@@ -354,7 +378,7 @@ class Place:
         if not isinstance(definition, ast.ClassDef) or not first or not self.is_bound_before(first[0]):
             return
         found: set[str] = set()
-        for node in ast.walk(definition):
+        for node in walk(definition):
             if (
                 isinstance(node, ast.Attribute)
                 and isinstance(node.value, ast.Name)
@@ -378,7 +402,7 @@ class Place:
         wanted = printable(self.function.name, "scope")
         used = {
             keyword.value.value
-            for node in ast.walk(self.around[-1])
+            for node in walk(self.around[-1])
             if isinstance(node, ast.Call)
             for keyword in node.keywords
             if keyword.arg == "name" and isinstance(keyword.value, ast.Constant)
@@ -393,7 +417,7 @@ class Place:
     @cached_property
     def terminal_name(self) -> str:
         """A name for the scope's registry: `terminal`, unless the function means something else by it."""
-        for node in ast.walk(self.around[-1]):
+        for node in walk(self.around[-1]):
             if "terminal" in names.bound_by(node) and not self._is_other_scope(node):
                 break
             if isinstance(node, ast.Name) and node.id == "terminal" and not self._is_other_scope(node):
@@ -507,7 +531,7 @@ def _says_none(value: ast.expr | None) -> bool:
 def _is_optional(annotation: ast.expr | None) -> bool:
     if annotation is None:
         return False
-    for node in ast.walk(annotation):
+    for node in walk(annotation):
         if isinstance(node, ast.Constant) and (node.value is None or "None" in str(node.value)):
             return True
         if _last_name(node) == "Optional" if isinstance(node, (ast.Name, ast.Attribute)) else False:

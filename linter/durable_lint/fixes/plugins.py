@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from durable_lint.facts import model as m
 from durable_lint.fixes import imports, names
-from durable_lint.fixes.tree import Change, Refused
+from durable_lint.fixes.tree import Change, Refused, walk
 from durable_lint.project.values import ClassValue, External
 from durable_lint.rules.finding import Applicability, Fix
 from durable_lint.rules.plugins import ends_span, released_in
@@ -53,7 +53,7 @@ class Rewrite:
         known = imports.imported_as(self.tree, _RUNTIME, name, around)
         if known is not None:
             return known
-        if name in names.mentioned(self.tree.tree):
+        if name in names.mentioned_by(self.tree.nodes):
             raise Refused(f"`{name}` means something else here")
         self._runtime_names[name] = around
         return name
@@ -160,10 +160,10 @@ class Rewrite:
         raise Refused("its token is kept: release that in the end hook, first thing")
 
     def _is_read(self, name: str, besides: ast.stmt) -> bool:
-        inside = set(ast.walk(besides))
+        inside = set(walk(besides))
         return any(
             isinstance(node.ctx, ast.Load) and node not in inside
-            for node in ast.walk(self.tree.tree)
+            for node in self.tree.nodes
             if (isinstance(node, ast.Attribute) and node.attr == name)
             or (isinstance(node, ast.Name) and node.id == name)
         )
@@ -302,7 +302,7 @@ class Rewrite:
 
     def _asks_for_outcome(self, test: ast.expr) -> bool:
         return any(
-            isinstance(node, ast.Attribute) and node.attr in ("outcome", "error") for node in ast.walk(test)
+            isinstance(node, ast.Attribute) and node.attr in ("outcome", "error") for node in walk(test)
         )
 
     def _needed(self, function: ast.FunctionDef, statement: ast.stmt) -> set[ast.stmt]:
@@ -312,7 +312,7 @@ class Rewrite:
         parameters = {argument.arg for argument in function.args.args}
         while waiting:
             one = waiting.pop()
-            names = {n.id for n in ast.walk(one) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+            names = {n.id for n in walk(one) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
             for name in names - parameters:
                 binding = [
                     other for other in function.body if other.lineno < one.lineno and name in _bound(other)
@@ -443,7 +443,7 @@ class Rewrite:
         if self.view.sdk_version >= (2, 0):
             return
         definition = self._class(owner)
-        calls = (node for node in ast.walk(self.tree.tree) if isinstance(node, ast.Call))
+        calls = (node for node in self.tree.nodes if isinstance(node, ast.Call))
         if any(_last_name(call.func) in ("install", "as_plugins") for call in calls):
             return
         if definition not in self.tree.tree.body:
@@ -473,9 +473,7 @@ def _stored_as(target: ast.expr) -> str:
 
 def _bound(statement: ast.stmt) -> set[str]:
     return {
-        node.id
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        node.id for node in walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     }
 
 

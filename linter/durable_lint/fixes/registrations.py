@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from durable_lint.facts import model as m
 from durable_lint.fixes import names
-from durable_lint.fixes.tree import CALLABLES, Change, Refused, SourceTree
+from durable_lint.fixes.tree import CALLABLES, Change, Refused, SourceTree, walk
 from durable_lint.project.values import Context
 from durable_lint.rules.finding import Applicability, Fix
 
@@ -68,7 +68,7 @@ def bind_as_default(
     node = next(
         (
             n
-            for n in ast.walk(tree.tree)
+            for n in tree.nodes
             if isinstance(n, CALLABLES) and (n.lineno, n.col_offset) == (action.at.row, action.at.column)
         ),
         None,
@@ -83,7 +83,7 @@ def bind_as_default(
         if isinstance(loop, CALLABLES):
             break
         if isinstance(loop, (ast.For, ast.While)):
-            for inner in ast.walk(loop):
+            for inner in walk(loop):
                 if (
                     set(names.bound_by(inner)) & set(rebound)
                     and getattr(inner, "lineno", 0) > registration.at.row

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from durable_lint.fixes import names, scope
 from durable_lint.fixes.cleanup import Parts, called_name
 from durable_lint.fixes.scope import Header, clause_colon, header_comments, last_row
-from durable_lint.fixes.tree import Change, Refused, own_nodes
+from durable_lint.fixes.tree import Change, Refused, own_nodes, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,9 +79,9 @@ def _rewrite_list(place: Place, found: Repeated, is_first_party: Callable[[str],
     loop = clause.body[0]
     change = Change(tree)
     made = _list_made(place, found.name)
-    allowed = {n for part in (loop, made) for n in ast.walk(part)}
+    allowed = {n for part in (loop, made) for n in walk(part)}
     again = [tree.find(fact.at, (ast.stmt,)) for fact in found.again]
-    allowed |= {n for part in again for n in ast.walk(part)}
+    allowed |= {n for part in again for n in walk(part)}
     inside = set(own_nodes(*node.body))
     for use in names.reads(place.function):
         if use.id != found.name or use in allowed:

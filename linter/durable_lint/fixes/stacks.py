@@ -11,7 +11,7 @@ from durable_lint.facts import model as m
 from durable_lint.fixes import imports, managers, names, scope
 from durable_lint.fixes.cleanup import Cleanup, called_name, step_arguments
 from durable_lint.fixes.place import Place, printable
-from durable_lint.fixes.tree import Change, FunctionNode, Refused, own_nodes
+from durable_lint.fixes.tree import Change, FunctionNode, Refused, own_nodes, walk
 from durable_lint.project.suspension import Step
 from durable_lint.project.values import (
     ContextMethod,
@@ -137,7 +137,7 @@ def _in_other_block(place: Place, node: ast.Name) -> bool:
     for around in place.tree.ancestors(node):
         if around is place.node or isinstance(around, FunctionNode):
             return False
-        if isinstance(around, ast.With) and place.node not in set(ast.walk(around)):
+        if isinstance(around, ast.With) and place.node not in set(walk(around)):
             targets = [item.optional_vars for item in around.items if item.optional_vars is not None]
             if node.id in names.bound(*targets):
                 return True
@@ -331,7 +331,7 @@ class _Writer:
     def _replaced_text(self, node: ast.expr) -> str:
         """Return an expression's text with the action's own context in it."""
         tree = self.place.tree
-        inside = [n for n in ast.walk(node) if self.replaced and id(n) in self.replaced]
+        inside = [n for n in walk(node) if self.replaced and id(n) in self.replaced]
         changes = [
             (tree.start(n), tree.end(n), self.replaced[id(n)])
             for n in inside

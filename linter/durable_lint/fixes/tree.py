@@ -28,6 +28,15 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Block = ast.Try | ast.TryStar | ast.With | ast.AsyncWith
 _Node = TypeVar("_Node", bound=ast.AST)
 CALLABLES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_PLAIN_FIELDS = frozenset(
+    {"arg", "asname", "attr", "conversion", "ctx", "id", "is_async", "kind", "kwd_attrs", "level", "module"}
+    | {"op", "ops", "rest", "simple", "type_comment", "type_ignores"}
+)
+"""Fields that hold no code: names, flags, operators, and whether a name is read or bound."""
+
+_fields_of: dict[type[ast.AST], tuple[str, ...]] = {}
+"""For each kind of node the fields that can hold code."""
+
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.Module)
 
 
@@ -52,29 +61,21 @@ class SourceTree:
         self.source = source
         self.text = source.text
         self.tree = parse(source)
+        self.nodes: list[ast.AST] = [self.tree]
+        """Every node of the file, in the order of `walk`."""
         self._parents: dict[ast.AST, ast.AST] = {}
-        waiting: list[ast.AST] = [self.tree]
-        while waiting:
-            node = waiting.pop()
-            for child in ast.iter_child_nodes(node):
+        for node in self.nodes:
+            inside = children(node)
+            self.nodes += inside
+            for child in inside:
                 self._parents[child] = node
-                waiting.append(child)
 
     # ------------------------------------------------ nodes
 
-    @cached_property
-    def _places(self) -> dict[tuple[int, int, int, int], list[ast.AST]]:
-        places: dict[tuple[int, int, int, int], list[ast.AST]] = {}
-        for node in ast.walk(self.tree):
-            if isinstance(node, (ast.stmt, ast.expr, ast.excepthandler)):
-                at = (node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
-                places.setdefault(at, []).append(node)
-        return places
-
     def find(self, at: m.At, kind: type[_Node] | tuple[type[_Node], ...]) -> _Node:
         """Return the node of a kind at the place of a fact. Raises `Refused` when there is none."""
-        for node in self._places.get((at.row, at.column, at.end_row, at.end_column), ()):
-            if isinstance(node, kind):
+        for node in self.nodes:
+            if isinstance(node, kind) and _at(node) == at:
                 return node
         raise Refused("its place in the file cannot be found")
 
@@ -178,11 +179,15 @@ class SourceTree:
         return found
 
     def comments_in(self, start: int, end: int) -> list[Comment]:
+        if "#" not in self.text[start:end]:
+            return []  # tokens are slow to come by
         return [comment for comment in self.comments if start <= comment.start < end]
 
     @cached_property
     def rows_in_strings(self) -> frozenset[int]:
         """The rows that start inside a string, whose indentation is part of its value."""
+        if not any(_is_long_string(node) for node in self.nodes):
+            return frozenset()
         rows: set[int] = set()
         opened: list[int] = []
         for token in self._tokens:
@@ -243,6 +248,33 @@ class SourceTree:
         return "".join([*pieces, self.text[done:end]])
 
 
+def children(node: ast.AST) -> list[ast.AST]:
+    """Return the nodes directly inside one, in the order of the grammar, without contexts and operators.
+
+    A rewrite looks at whole modules many times, and `ast.iter_child_nodes` takes five times as long.
+    """
+    kind = type(node)
+    fields = _fields_of.get(kind)
+    if fields is None:
+        fields = _fields_of[kind] = tuple(name for name in node._fields if name not in _PLAIN_FIELDS)
+    found: list[ast.AST] = []
+    for name in fields:
+        value = getattr(node, name, None)
+        if isinstance(value, list):
+            found += [item for item in value if isinstance(item, ast.AST)]
+        elif isinstance(value, ast.AST):
+            found.append(value)
+    return found
+
+
+def walk(root: ast.AST) -> list[ast.AST]:
+    """Return a node and all nodes below it, those that are less deep first (as `ast.walk` gives them)."""
+    found = [root]
+    for node in found:
+        found += children(node)
+    return found
+
+
 def own_nodes(*roots: ast.AST) -> Iterator[ast.AST]:
     """Yield nodes in the scope of the roots: functions and classes inside are yielded, but not entered."""
     waiting = list(reversed(roots))
@@ -256,7 +288,22 @@ def own_nodes(*roots: ast.AST) -> Iterator[ast.AST]:
         elif isinstance(node, ast.ClassDef):
             waiting.extend((*node.decorator_list, *node.bases, *(k.value for k in node.keywords)))
         else:
-            waiting.extend(reversed(list(ast.iter_child_nodes(node))))
+            waiting.extend(reversed(children(node)))
+
+
+def _at(node: ast.AST) -> tuple[int, int, int, int] | None:
+    if not isinstance(node, (ast.stmt, ast.expr, ast.excepthandler)):
+        return None
+    return (node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
+
+
+def _is_long_string(node: ast.AST) -> bool:
+    """Whether a node is a string that goes over several rows, be it in pieces; templates are known by name."""
+    if not isinstance(node, ast.expr) or node.lineno == node.end_lineno:
+        return False
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, (str, bytes))
+    return isinstance(node, ast.JoinedStr) or type(node).__name__ == "TemplateStr"
 
 
 @dataclass
