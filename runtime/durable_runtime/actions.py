@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import threading
 from collections.abc import Callable
@@ -10,12 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aws_durable_execution_sdk_python import DurableContext, StepContext
+from aws_durable_execution_sdk_python.config import ChildConfig, StepConfig
 
 from durable_runtime.errors import Kind, RegistrationError
 
 if TYPE_CHECKING:
-    from aws_durable_execution_sdk_python.config import ChildConfig, StepConfig
-
     from durable_runtime.guard import Guard
     from durable_runtime.outcome import ScopeOutcome
 
@@ -64,7 +64,7 @@ class DurableTerminalActions:
     once. A name defaults to the function's, and equal names of one kind get "-2", "-3" in order.
 
     Actions are durable operations that run at least once, so they should be idempotent. What they return is
-    dropped.
+    dropped, except that a coroutine is a failure: nobody awaits it, so it has done nothing.
     """
 
     def __init__(self, scope: str, context: DurableContext, guard: Guard) -> None:
@@ -84,13 +84,13 @@ class DurableTerminalActions:
 
     def cleanup(self, func: StepAction, *, name: str | None = None, config: StepConfig | None = None) -> None:
         """Run `func(step_context)` as a step at every terminal outcome, the last registered first."""
-        self._register(StepRegistration("cleanup", self._new_name("cleanup", name, func), func, config))
+        self._register_step("cleanup", func, name, config)
 
     def compensate(
         self, func: StepAction, *, name: str | None = None, config: StepConfig | None = None
     ) -> None:
         """Run `func(step_context)` as a step when the body fails or is cancelled, before all cleanups."""
-        self._register(StepRegistration("compensate", self._new_name("compensate", name, func), func, config))
+        self._register_step("compensate", func, name, config)
 
     def cleanup_in_context(
         self, func: ContextAction, *, name: str | None = None, config: ChildConfig[Any] | None = None
@@ -127,11 +127,14 @@ class DurableTerminalActions:
         """
         step_name = name if name is not None else function_name(func)
         check_name(step_name, f"The step {step_name!r}")
-        cleanup_name = self._new_name("cleanup", f"release-{step_name}", release)
+        config_of_release = release_config or config
+        cleanup_name = self._new_name(
+            "cleanup", f"release-{step_name}", release, config_of_release, StepConfig
+        )
         value = self._context.step(func, name=step_name, config=config)
         self._register(
             StepRegistration(
-                "cleanup", cleanup_name, lambda context: release(value, context), release_config or config
+                "cleanup", cleanup_name, lambda context: release(value, context), config_of_release
             )
         )
         return value
@@ -145,10 +148,16 @@ class DurableTerminalActions:
         """The outcome is recorded. For the scope alone."""
         self._outcome = outcome
 
+    def _register_step(
+        self, kind: Kind, func: StepAction, name: str | None, config: StepConfig | None
+    ) -> None:
+        action_name = self._new_name(kind, name, func, config, StepConfig)
+        self._register(StepRegistration(kind, action_name, func, config))
+
     def _register_in_context(
         self, kind: Kind, func: ContextAction, name: str | None, config: ChildConfig[Any] | None
     ) -> None:
-        action_name = self._new_name(kind, name, func)
+        action_name = self._new_name(kind, name, func, config, ChildConfig)
         if config is not None and config.is_virtual:
             raise RegistrationError(
                 f"{kind} {action_name!r} of scope {self._scope!r} can't run in a virtual child context: "
@@ -156,8 +165,17 @@ class DurableTerminalActions:
             )
         self._register(ContextRegistration(kind, action_name, func, config))
 
-    def _new_name(self, kind: Kind, name: str | None, func: Callable[..., object]) -> str:
-        """The name the next registration will have. Refuses what replay would lose or the service reject."""
+    def _new_name(
+        self,
+        kind: Kind,
+        name: str | None,
+        func: Callable[..., object],
+        config: object,
+        config_type: type[object],
+    ) -> str:
+        """The name the next registration will have. Refuses what replay would lose, the service reject, or
+        the action stumble over when it is due.
+        """
         given = name if name is not None else function_name(func)
         subject = f"{kind} {given!r} of scope {self._scope!r}"
         if self._closed:
@@ -172,6 +190,9 @@ class DurableTerminalActions:
                 f"{subject} is registered inside a durable call of the body, which replay skips once it is "
                 f"completed; register it outside, or open a scope inside"
             )
+        check_function(func, subject)
+        if config is not None and not isinstance(config, config_type):
+            raise RegistrationError(f"{subject} takes a {config_type.__name__}, not {config!r}")
         unique, count = given, 1
         while (kind, unique) in self._names:
             count += 1
@@ -200,6 +221,17 @@ def check_name(name: object, subject: str) -> None:
         or not (name.isascii() and name.isprintable())
     ):
         raise RegistrationError(f"{subject} needs a name of 1 to {NAME_LIMIT} printable ASCII characters")
+
+
+def check_function(func: object, subject: str) -> None:
+    """Raise RegistrationError for what can't be called, and for what a call would not run."""
+    if not callable(func):
+        raise RegistrationError(f"{subject} takes a function to call, not {func!r}")
+    lazy = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    if any(is_lazy(func) for is_lazy in lazy):
+        raise RegistrationError(
+            f"{subject} takes a plain function: a call of a coroutine or generator function runs nothing of it"
+        )
 
 
 def function_name(func: Callable[..., object]) -> str:

@@ -117,13 +117,14 @@ class ErrorFields:
         """The fields of a live exception, those that an inner scope attached included."""
         recorded = _recorded(error)
         inner = _opened(recorded.data)
+        attached = _attached(error)
         return replace(
             inner,
             type=recorded.type or "",
             message=recorded.message,
             error_type=error.error_type if isinstance(error, DurableOperationError) else None,
             stack_trace=tuple(recorded.stack_trace or _formatted(error.__traceback__)),
-            failures=getattr(error, "terminal_failures", inner.failures),
+            failures=inner.failures if attached is None else attached,
         )
 
     @classmethod
@@ -320,22 +321,29 @@ def moment() -> int:
 def attach(error: BaseException, failures: tuple[TerminalFailure, ...]) -> None:
     """List further failures on the error, and as notes; on one that takes no attributes too."""
     attributes = vars(error)
-    attributes["terminal_failures"] = (*getattr(error, "terminal_failures", ()), *failures)
+    attributes["terminal_failures"] = (*(_attached(error) or ()), *failures)
     attributes[_ATTACHED_AT] = moment()
     if failures:
-        attributes["__notes__"] = [*getattr(error, "__notes__", ()), *map(str, failures)]
+        attributes["__notes__"] = [*attributes.get("__notes__", ()), *map(str, failures)]
+
+
+def _attached(error: BaseException) -> tuple[TerminalFailure, ...] | None:
+    """What scopes have listed on the error, if any has; not what a class of the user's own has by that name."""
+    listed = vars(error).get("terminal_failures")
+    ours = isinstance(listed, tuple) and all(isinstance(item, TerminalFailure) for item in listed)
+    return cast("tuple[TerminalFailure, ...]", listed) if ours else None
 
 
 def forget_older(error: BaseException, since: int) -> None:
     """Take off what was attached before `since`: an object that is raised again was in another scope then."""
     attributes = vars(error)
     if attributes.get(_ATTACHED_AT, since) < since:
-        stale = {str(failure) for failure in attributes.get("terminal_failures", ())}
+        stale = {str(failure) for failure in _attached(error) or ()}
         attributes["__notes__"] = [note for note in attributes.get("__notes__", ()) if note not in stale]
         attributes["terminal_failures"] = ()
 
 
 def aggregate_in_data(error: BaseException) -> None:
     """Let the failures survive the next checkpoint too, where the error has a field for it."""
-    if isinstance(error, DurableOperationError) and getattr(error, "terminal_failures", None):
+    if isinstance(error, DurableOperationError) and _attached(error):
         error.data = ErrorFields.of(error).fitted(keep_message=True).envelope()

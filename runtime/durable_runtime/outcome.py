@@ -17,7 +17,7 @@ from aws_durable_execution_sdk_python.exceptions import (
     SuspendExecution,
 )
 
-from durable_runtime.errors import ScopeCancelled
+from durable_runtime.errors import RegistrationError, ScopeCancelled
 
 if TYPE_CHECKING:
     from aws_durable_execution_sdk_python.serdes import SerDes
@@ -127,8 +127,10 @@ def fails_execution(error: BaseException | None) -> bool:
 
 
 def is_permanent(error: BaseException) -> bool:
-    """Whether the SDK never asks a retry strategy about it."""
-    return isinstance(error, (ExecutionError, SerDesError)) or not isinstance(error, Exception)
+    """Whether no retry strategy is asked about it: the SDK asks none, or another attempt can't help."""
+    return isinstance(error, (ExecutionError, SerDesError, RegistrationError)) or not isinstance(
+        error, Exception
+    )
 
 
 def _check_cancelled_by(types: tuple[type[BaseException], ...]) -> None:

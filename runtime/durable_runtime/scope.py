@@ -16,7 +16,7 @@ from aws_durable_execution_sdk_python.exceptions import ChildContextError, Execu
 from aws_durable_execution_sdk_python.serdes import SerDes, SerDesContext, deserialize, serialize
 
 from durable_runtime import sdk
-from durable_runtime.actions import check_name, function_name
+from durable_runtime.actions import check_function, check_name, function_name
 from durable_runtime.errors import (
     ErrorFields,
     aggregate_in_data,
@@ -88,13 +88,17 @@ def terminal_scope(
         comes out of its checkpoint.
 
     Raises:
-        RegistrationError: The name is not acceptable to the service.
+        RegistrationError: The name is not acceptable to the service, or `func` is no plain function.
         TerminalScopeError: A cleanup failed after the body succeeded; or, isolated, the body raised an
             exception that is not one of the SDK's operation errors, which leave with their own type.
         NonDeterministicExecutionError: The body ended, or registered, otherwise than the history records.
     """
     if not isinstance(context, DurableContext):
         raise TypeError(f"terminal_scope needs the SDK's DurableContext, not {type(context).__name__}")
+    if func is not None:
+        check_function(func, "A scope's body")
+    if not isinstance(config, TerminalScopeConfig | None):
+        raise TypeError(f"terminal_scope takes a TerminalScopeConfig, not {config!r}")
     default = _DEFAULT_NAME if func is None else function_name(func)
     scope_name = default if name is None else name
     check_name(scope_name, f"The scope {scope_name!r}")

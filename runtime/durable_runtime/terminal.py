@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,6 +16,7 @@ from durable_runtime.actions import DurableTerminalActions, StepRegistration, op
 from durable_runtime.errors import (
     ErrorFields,
     Recordable,
+    RegistrationError,
     TerminalFailure,
     forget_older,
     moment,
@@ -258,7 +260,12 @@ class _ActionRun:
     def _call(self, context: Any) -> None:  # Any: the registration's form decides between the two contexts
         began = moment()
         try:
-            self._registration.func(context)
+            returned = self._registration.func(context)
+            if inspect.iscoroutine(returned):
+                returned.close()
+                raise RegistrationError(
+                    f"{self._registration.name} returned a coroutine, which nobody awaits: it has done nothing"
+                )
         except BaseException as error:
             if classify(error, self._cancelled_by) is None:
                 raise
@@ -277,10 +284,11 @@ class _ActionRun:
             self.attempt = attempt
             try:
                 decision = strategy(original, attempt)  # type: ignore[arg-type]  # permanent unless Exception
+                again = decision.should_retry
             except Exception:
                 logger.exception("The retry strategy of %s failed; no retry", self._registration.name)
                 return RetryDecision.no_retry()
-            if decision.should_retry:
+            if again:
                 self._scope.report(ScopeEventKind.ACTION_RETRIED, self._registration, attempt)
             return decision
 

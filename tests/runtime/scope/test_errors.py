@@ -460,6 +460,25 @@ class TestSerialization:
         assert played.payload("s.cleanup.step") is None
 
     @both_forms
+    @pytest.mark.filterwarnings("error")
+    def test_a_coroutine_that_an_action_returns_is_a_failure_and_not_retried(self, form: str) -> None:
+        """Nobody awaits it, so the cleanup has done nothing; dropping it would hide that."""
+
+        def body(s: Inside) -> None:
+            async def terminate() -> None:
+                s.note("never")
+
+            s.terminal.cleanup(lambda _: s.note("last"), name="last")
+            s.terminal.cleanup(lambda _: terminate(), name="step", config=TWICE)
+            s.terminal.cleanup_in_context(lambda _: terminate(), name="context")
+
+        played = play(form, body)
+        assert played.effects == ["last"]
+        failures = played.errors[0].terminal_failures  # type: ignore[attr-defined]
+        assert [failure.name for failure in failures] == ["context", "step"]
+        assert all("returned a coroutine" in failure.message for failure in failures)
+
+    @both_forms
     def test_in_place_any_object_may_leave(self, form: str) -> None:
         def frame(around: Around) -> str:
             with terminal_scope(around.context, name="s") as terminal:
@@ -501,11 +520,13 @@ class TestRetries:
         assert play(form, body).effects == ["clean 1", SUSPENDED, "clean 2", SUSPENDED, "clean 3"]
 
     @both_forms
+    @pytest.mark.parametrize("raises", [True, False])
     def test_a_retry_strategy_that_breaks_means_no_retry(
-        self, form: str, caplog: pytest.LogCaptureFixture
+        self, form: str, raises: bool, caplog: pytest.LogCaptureFixture
     ) -> None:
-        def broken(_error: Exception, _attempt: int) -> RetryDecision:
-            raise KeyError("strategy")
+        def broken(_error: Exception, _attempt: int) -> Any:
+            if raises:
+                raise KeyError("strategy")
 
         def body(s: Inside) -> None:
             s.terminal.cleanup(s.noting("last"), name="last")
@@ -518,6 +539,7 @@ class TestRetries:
         assert "retry strategy of clean failed" in caplog.text
         (failure,) = played.errors[0].terminal_failures  # type: ignore[attr-defined]
         assert failure.type == OOPS
+        assert played.run.status_of("s.cleanup.clean") == "FAILED"
 
     @both_forms
     @pytest.mark.parametrize("kind", [SerDesError, RuntimeError])
@@ -544,3 +566,77 @@ class TestRetries:
         assert played.effects == ["context", "step", "last"]
         assert played.run.status_of("s.cleanup.step") == "FAILED"
         assert played.run.status_of("s.cleanup.context") == "FAILED"
+
+
+class Textless(Exception):
+    def __str__(self) -> str:
+        raise ZeroDivisionError
+
+
+class OwnList(Exception):
+    """Has an attribute of its own where scopes list failures."""
+
+    terminal_failures = ("of the class",)
+
+    def __init__(self) -> None:
+        super().__init__("own")
+        if self.args:
+            vars(self)["terminal_failures"] = ["of the user"]
+
+
+class Delegating(Exception):
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
+class TestOddErrors:
+    """However odd the body's error is, the actions run, and what failed of them is listed."""
+
+    @both_forms
+    @pytest.mark.parametrize("kind", [Textless, OwnList, Delegating])
+    def test_actions_run_whatever_the_bodys_error_is_like(self, form: str, kind: type[Exception]) -> None:
+        left: list[Any] = []
+
+        def body(s: Inside) -> None:
+            s.terminal.cleanup(s.noting("clean"), name="clean")
+            s.terminal.cleanup(s.failing("fails", kind()), name="fails", config=ONCE)
+            raise kind
+
+        def frame(around: Around) -> None:
+            try:
+                around.scope(around.context)
+            except Exception as error:
+                left.append(error)
+
+        assert play(form, body, frame=frame).effects == ["fails", "clean"]
+        (error,) = left
+        assert type(error) is (kind if form == IN_PLACE else TerminalScopeError)
+        (failure,) = vars(error)["terminal_failures"]
+        assert (failure.name, failure.type) == ("fails", f"{__name__}.{kind.__name__}")
+
+    @both_forms
+    def test_an_error_object_that_is_raised_again_lists_only_its_own_scopes_failures(self, form: str) -> None:
+        constant = ValueError("a module's constant")
+        constant.add_note("the user's own")
+
+        def frame(around: Around) -> list[list[str]]:
+            listed = []
+            for number in (1, 2):
+
+                def body(_context: DurableContext, terminal: Any, number: int = number) -> None:
+                    terminal.cleanup(raise_oops, name=f"fails-{number}", config=ONCE)
+                    raise constant
+
+                try:
+                    scope_in(form, around.context, body, name=f"s{number}")
+                except Exception as error:
+                    listed.append([failure.name for failure in error.terminal_failures])  # type: ignore[attr-defined]
+                    notes = [note for note in error.__notes__ if "fails-" in note]
+                    assert len(notes) == 1
+            return listed
+
+        def raise_oops(_context: object) -> None:
+            raise Oops
+
+        assert play(form, lambda _: None, frame=frame).run.result == [["fails-1"], ["fails-2"]]
+        assert constant.__notes__[0] == "the user's own"

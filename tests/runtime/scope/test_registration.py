@@ -37,7 +37,7 @@ from tests.runtime.scope.stage import (
 from tests.runtime.support.crash import Kill, Loss
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
 
     from aws_durable_execution_sdk_python import DurableContext
 
@@ -274,6 +274,71 @@ def test_a_virtual_child_context_is_refused_for_an_action(form: str) -> None:
         with pytest.raises(RegistrationError, match="virtual child context"):
             s.terminal.cleanup_in_context(plain, config=ChildConfig(is_virtual=True))
         s.terminal.cleanup_in_context(lambda _: s.note("clean"), config=ChildConfig())
+
+    assert play(form, body).effects == ["clean"]
+
+
+async def coroutine(_context: object) -> None: ...
+
+
+def generator(_context: object) -> Iterator[None]:
+    yield
+
+
+async def asynchronous_generator(_context: object) -> AsyncIterator[None]:
+    yield
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        (None, "a function to call, not None"),
+        ("plain", "a function to call, not 'plain'"),
+        (coroutine, "a plain function"),
+        (functools.partial(coroutine), "a plain function"),
+        (generator, "a plain function"),
+        (asynchronous_generator, "a plain function"),
+    ],
+)
+@both_forms
+def test_an_action_of_which_a_call_would_run_nothing_is_refused(form: str, wrong: Any, reason: str) -> None:
+    def body(s: Inside) -> None:
+        terminal = s.terminal
+        for register in (
+            terminal.cleanup,
+            terminal.compensate,
+            terminal.cleanup_in_context,
+            terminal.compensate_in_context,
+        ):
+            with pytest.raises(RegistrationError, match=reason):
+                register(wrong, name="wrong")
+        with pytest.raises(RegistrationError, match=reason):
+            terminal.acquire(s.noting("acquired"), release=wrong, name="wrong")
+        terminal.cleanup(s.noting("clean"), name="clean")
+
+    assert play(form, body).effects == ["clean"]
+
+
+@both_forms
+def test_a_configuration_of_the_other_kind_is_refused(form: str) -> None:
+    """At once, and not when the action is due; and before anything is acquired."""
+    step, child = StepConfig(), ChildConfig[Any]()
+
+    def body(s: Inside) -> None:
+        terminal: Any = s.terminal
+        for register, wrong in (
+            (terminal.cleanup, child),
+            (terminal.compensate, child),
+            (terminal.cleanup_in_context, step),
+            (terminal.compensate_in_context, step),
+        ):
+            with pytest.raises(RegistrationError, match=f"not {type(wrong).__name__}"):
+                register(plain, config=wrong)
+        with pytest.raises(RegistrationError, match="takes a StepConfig"):
+            terminal.acquire(
+                s.noting("acquired"), release=lambda _v, _c: None, name="vm", release_config=child
+            )
+        terminal.cleanup(s.noting("clean"), name="clean", config=step)
 
     assert play(form, body).effects == ["clean"]
 

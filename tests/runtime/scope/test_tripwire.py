@@ -9,7 +9,7 @@ import pytest
 from aws_durable_execution_sdk_python import durable_with_child_context
 from aws_durable_execution_sdk_python.config import ChildConfig
 from aws_durable_execution_sdk_python.exceptions import SuspendExecution
-from durable_runtime import terminal_scope
+from durable_runtime import RegistrationError, terminal_scope
 
 from tests.runtime.scope.stage import (
     SECOND,
@@ -316,3 +316,21 @@ def test_something_that_is_no_durable_context_is_refused() -> None:
     not_a_context: Any = object()
     with pytest.raises(TypeError, match="DurableContext"):
         terminal_scope(not_a_context)
+
+
+def test_a_body_or_a_policy_that_is_none_is_refused_before_anything_runs() -> None:
+    wrong: Any = {"fail_on_cleanup_failure": False}
+
+    async def coroutine(_context: object, _terminal: object) -> None: ...
+
+    def frame(around: Around) -> None:
+        body: Any
+        for config in (wrong, {}):
+            with pytest.raises(TypeError, match="takes a TerminalScopeConfig"):
+                terminal_scope(around.context, config=config)
+        for body in ("review", coroutine):
+            with pytest.raises(RegistrationError, match="A scope's body takes a"):
+                terminal_scope(around.context, body)
+
+    played = play("in place", lambda _: None, frame=frame)
+    assert (played.run.status, played.names) == ("SUCCEEDED", [])
