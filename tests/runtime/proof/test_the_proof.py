@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -79,6 +80,30 @@ def test_a_kill_loses_what_it_says(loss: Loss, death: Death, ran: list[str]) -> 
     run = execute(_steps, kills=[Kill(1, loss, death)])
     assert (run.status, run.result, run.invocations) == ("SUCCEEDED", "done", 2)
     assert run.notes() == ran
+
+
+def test_an_answer_that_comes_while_the_invocation_ends_does_not_fail_an_execution_with_kills() -> None:
+    """Without a scope: the SDK returns PENDING, and the service has nothing pending any more. It counts that as
+    a failed attempt, and after two kills it would be the last that the testing SDK allows.
+    """
+
+    def build(life: Life) -> Handler:
+        def wait(branch: DurableContext) -> Any:
+            return branch.create_callback(name="answer").result()
+
+        def work(branch: DurableContext) -> None:
+            branch.step(lambda _: time.sleep(0.2), name="work")
+
+        def handler(_event: Any, context: DurableContext) -> str:
+            if life.number < 3:
+                raise SystemExit
+            context.parallel([wait, work], name="fan").throw_if_error()
+            return "done"
+
+        return handler
+
+    run = execute(build, answers=lambda _: b"1", answer_early=True)
+    assert (run.status, run.result) == ("SUCCEEDED", "done"), run.story()
 
 
 def test_a_program_is_killed_at_each_request_in_each_way() -> None:

@@ -474,6 +474,8 @@ def open_runner(invocation: Callable[[Any, Any], Any], skip_time: bool = True) -
     # Class attributes of the executor, overridden for this runner alone.
     runner._executor.RETRY_BACKOFF_SECONDS = 0
     runner._executor.MAX_CONSECUTIVE_FAILED_ATTEMPTS = 20
+    # A PENDING for a callback that was answered while the invocation ran is counted as a failed attempt too.
+    runner._executor.MAX_CONSECUTIVE_INVALID_PENDING_ATTEMPTS = 20
     return runner
 
 
