@@ -1,6 +1,7 @@
 """The acceptance criteria of the request for terminal scopes, section 10, one after the other.
 
-Two of the list are about documentation; tests/docs has them.
+Four of the list are about documentation, in tests/docs/test_acceptance.py; the one about types is in
+test_typing.py.
 """
 
 from __future__ import annotations
