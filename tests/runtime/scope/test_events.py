@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aws_durable_execution_sdk_python.config import ChildConfig, MapConfig, NestingType
+from aws_durable_execution_sdk_python.config import ChildConfig, MapConfig, NestingType, ParallelConfig
 from durable_runtime import ScopeEvent, on_scope_event, terminal_scope
 
 from tests.runtime.scope.stage import (
@@ -194,6 +194,37 @@ def test_branches_are_told_once_while_siblings_are_still_suspended(form: str, ne
             "ACTION_COMPLETED cleanup clean SUCCEEDED 1",
             "SCOPE_COMPLETED SUCCEEDED",
         ]
+
+
+@both_forms
+@pytest.mark.parametrize("nesting", list(NestingType))
+def test_a_scope_without_registrations_in_a_branch_is_told_once(form: str, nesting: NestingType) -> None:
+    """Nothing of its own is in the history: what its body newly did in this run tells whether it is news."""
+
+    def frame(around: Around) -> None:
+        def branch(context: DurableContext, *_: Any) -> None:
+            def body(c: DurableContext, _terminal: Any) -> None:
+                c.wait(SECOND, name="pause")
+                c.step(lambda _: None, name="work")
+
+            scope_in(form, context, body, name="item")
+
+        def waiting(context: DurableContext, *_: Any) -> None:
+            context.wait(SECOND)
+            context.wait(SECOND)
+            context.wait(SECOND)
+
+        config = ParallelConfig(nesting_type=nesting)
+        around.context.parallel([branch, waiting], name="parallel", config=config)
+
+    with observed() as events:
+        play(form, lambda _: None, frame=frame)
+    lines = told([event for event in events if event.scope == "item"])
+    assert [line for line in lines if line != "SCOPE_SUSPENDED"] == [
+        "SCOPE_STARTED",
+        "OUTCOME_SELECTED SUCCEEDED",
+        "SCOPE_COMPLETED SUCCEEDED",
+    ]
 
 
 @both_forms
