@@ -11,11 +11,11 @@ is turned into characters only when a finding is reported.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, dataclass_transform
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any
 
     from durable_lint.source.text import SourceText
 
@@ -29,63 +29,76 @@ class At(NamedTuple):
     end_column: int
 
 
+@dataclass_transform(frozen_default=True, eq_default=False)
+class Fact(type):
+    """Gives a class the fields that it lists, as `@dataclass(frozen=True, slots=True, eq=False)` does.
+
+    A run that has durable code makes hundreds of thousands of facts, and a frozen dataclass takes three times
+    as long to make one, and a hundred times as long to be defined. That nothing changes a fact is left to mypy.
+    """
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Fact:
+        own = tuple(namespace.get("__annotations__", ()))
+        inherited = [field for base in bases for field in getattr(base, "__match_args__", ())]
+        fields = (*inherited, *own)
+        namespace |= {"__slots__": own, "__match_args__": fields, "__repr__": _shown}
+        lines = [f"self.{field} = {field}" for field in fields]
+        exec(f"def __init__(self, {', '.join(fields)}):\n " + "\n ".join(lines), {}, namespace)
+        return super().__new__(cls, name, bases, namespace)
+
+
+def _shown(fact: Any) -> str:  # any class of facts
+    fields = (f"{name}={getattr(fact, name)!r}" for name in fact.__match_args__)
+    return f"{type(fact).__name__}({', '.join(fields)})"
+
+
 # ---------------------------------------------------------------- expressions
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Expression:
+class Expression(metaclass=Fact):
     at: At
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Name(Expression):
     id: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Constant(Expression):
     value: str | int | float | bool | None
     """The literal, or None also for bytes, complex numbers and `...` (see `kind`)."""
     kind: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Attribute(Expression):
     value: Expression
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Subscript(Expression):
     value: Expression
     index: Expression
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Starred(Expression):
     value: Expression
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Keyword:
+class Keyword(metaclass=Fact):
     name: str | None
     """None for `**mapping`."""
     value: Expression
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Call(Expression):
     function: Expression
     arguments: tuple[Expression, ...]
     keywords: tuple[Keyword, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class LambdaExpression(Expression):
     function: Function
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Sequence(Expression):
     """A tuple, list or set display."""
 
@@ -93,7 +106,6 @@ class Sequence(Expression):
     items: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Mapping(Expression):
     """A dict display; a key is None where a mapping is unpacked (`**value`)."""
 
@@ -101,25 +113,21 @@ class Mapping(Expression):
     values: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Conditional(Expression):
     test: Expression
     body: Expression
     orelse: Expression
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Boolean(Expression):
     is_and: bool
     values: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Negation(Expression):
     value: Expression
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Comparison(Expression):
     left: Expression
     operators: tuple[str, ...]
@@ -127,20 +135,17 @@ class Comparison(Expression):
     rights: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Await(Expression):
     value: Expression
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Yield(Expression):
     value: Expression | None
     delegates: bool
     """True for `yield from`."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Clause:
+class Clause(metaclass=Fact):
     """One `for target in iterable if conditions` of a comprehension."""
 
     target: Expression
@@ -148,7 +153,6 @@ class Clause:
     conditions: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Comprehension(Expression):
     """`kind` is `list`, `set`, `dict` or `generator`; only the last one is not run where it stands."""
 
@@ -157,13 +161,11 @@ class Comprehension(Expression):
     clauses: tuple[Clause, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class NamedExpression(Expression):
     target: Name
     value: Expression
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Compound(Expression):
     """An expression whose operands are evaluated and whose own value is plain data: arithmetic, f-strings,
     slices.
@@ -175,81 +177,67 @@ class Compound(Expression):
 # ---------------------------------------------------------------- statements
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Statement:
+class Statement(metaclass=Fact):
     at: At
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class ExpressionStatement(Statement):
     value: Expression
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Assignment(Statement):
     targets: tuple[Expression, ...]
     value: Expression | None
     annotation: Expression | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class AugmentedAssignment(Statement):
     target: Expression
     value: Expression
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Deletion(Statement):
     targets: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Return(Statement):
     value: Expression | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Raise(Statement):
     exception: Expression | None
     cause: Expression | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Break(Statement):
     pass
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Continue(Statement):
     pass
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Pass(Statement):
     pass
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Assertion(Statement):
     test: Expression
     message: Expression | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class If(Statement):
     test: Expression
     body: tuple[Statement, ...]
     orelse: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class While(Statement):
     test: Expression
     body: tuple[Statement, ...]
     orelse: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class For(Statement):
     target: Expression
     iterable: Expression
@@ -257,8 +245,7 @@ class For(Statement):
     orelse: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Handler:
+class Handler(metaclass=Fact):
     """One `except` clause; `type` is None for a bare one. `at` starts at the `except` keyword."""
 
     at: At
@@ -267,7 +254,6 @@ class Handler:
     body: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Try(Statement):
     body: tuple[Statement, ...]
     handlers: tuple[Handler, ...]
@@ -278,8 +264,7 @@ class Try(Statement):
     """Where the `finally` keyword stands."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Item:
+class Item(metaclass=Fact):
     """One `with` item; `at` is the item's own place, `as` target included."""
 
     at: At
@@ -287,15 +272,13 @@ class Item:
     target: Expression | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class With(Statement):
     items: tuple[Item, ...]
     body: tuple[Statement, ...]
     is_async: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Case:
+class Case(metaclass=Fact):
     names: tuple[str, ...]
     """The names that the pattern binds."""
     values: tuple[Expression, ...]
@@ -305,14 +288,12 @@ class Case:
     body: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Match(Statement):
     subject: Expression
     cases: tuple[Case, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Binding:
+class Binding(metaclass=Fact):
     """What an import statement binds: `local` is bound to `module`, or to the attribute `attribute` of it.
 
     `local` is `*` for a star import. `level` is the number of leading dots.
@@ -324,12 +305,10 @@ class Binding:
     level: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Import(Statement):
     bindings: tuple[Binding, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Scoping(Statement):
     """A `global` or `nonlocal` statement."""
 
@@ -337,12 +316,10 @@ class Scoping(Statement):
     is_global: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class FunctionDefinition(Statement):
     function: Function
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class ClassDefinition(Statement):
     definition: Class
 
@@ -350,8 +327,7 @@ class ClassDefinition(Statement):
 # ---------------------------------------------------------------- functions, classes, modules
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Parameter:
+class Parameter(metaclass=Fact):
     """`kind` is `positional`, `keyword`, `*` or `**`."""
 
     name: str
@@ -360,8 +336,7 @@ class Parameter:
     default: Expression | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Function:
+class Function(metaclass=Fact):
     """A `def`, `async def` or `lambda` (whose body is one `Return`). `at` is the whole of it, decorators
     excluded.
     """
@@ -385,8 +360,7 @@ class Function:
     """From the first decorator, or the `def`, to the end of the header."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Class:
+class Class(metaclass=Fact):
     name: str
     qualname: str
     at: At
@@ -397,8 +371,7 @@ class Class:
     local_names: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ModuleFacts:
+class ModuleFacts(metaclass=Fact):
     """One module. `functions` and `classes` list all of them, nested ones included, in source order."""
 
     path: Path
