@@ -1,6 +1,6 @@
 """The decision itself: whether a file could hold a finding, first on its bytes, then on its `ast` tree.
 
-Both answers may only err towards True. Nothing heavy is imported here, libcst least of all.
+Both answers may only err towards True. Nothing heavy is imported here.
 """
 
 from __future__ import annotations

@@ -74,18 +74,23 @@ class ImportIndex:
     def _reset(self) -> None:
         self._keys: set[str] | None = None
         self._entries: dict[str, _Entry] = {}
-        self._any_durable: bool | None = None
-        self._forget_links()
+        self._stamps: dict[str, tuple[int, int, int] | None] = {}
+        self._contents: dict[str, bytes] = {}
+        self._forget_names()
 
-    def _forget_links(self) -> None:
+    def _forget_names(self) -> None:
+        """Forget what follows from which files there are."""
         self._roots_of: dict[str, tuple[str, ...]] = {}
         self._found: dict[tuple[str, str], tuple[str, ...]] = {}
         self._tails: dict[str, list[str]] | None = None
         self._known_directories: set[str] | None = None
-        self._digests: dict[str, str] = {}
-        self._stamps: dict[str, tuple[int, int, int] | None] = {}
-        self._contents: dict[str, bytes] = {}
         self._forward: dict[str, tuple[ImportedModules, ...]] = {}
+        self._forget_links()
+
+    def _forget_links(self) -> None:
+        """Forget what follows from what the files say of the SDK and of one another."""
+        self._any_durable: bool | None = None
+        self._digests: dict[str, str] = {}
         self._reverse: dict[str, tuple[str, ...]] | None = None
         self._components: dict[str, _Component] | None = None
 
@@ -102,11 +107,31 @@ class ImportIndex:
         else:
             self._buffers[key] = raw
         self._extra.add(key)
-        if self._keys is not None:
+        self._digests = {}
+        self._stamps.pop(key, None)
+        self._contents.pop(key, None)
+        entry, links = self._entries.pop(key, None), self._forward.pop(key, None)
+        if self._keys is not None and key not in self._keys:
             self._keys.add(key)
-        self._entries.pop(key, None)
-        self._any_durable = None
-        self._forget_links()
+            self._forget_names()
+        elif raw is None or not self._says_the_same(key, entry, links):
+            self._forget_links()
+
+    def _says_the_same(
+        self, key: str, entry: _Entry | None, links: tuple[ImportedModules, ...] | None
+    ) -> bool:
+        """Whether a file says of the SDK and of the project's files what it said before it changed.
+
+        Most fixes leave that as it is, and to join a project anew for each of them is quadratic.
+        """
+        if entry is None or links is None:
+            return False
+        new = self._entry(key)
+        return (new.durable, new.plugin, _leads_to(self._imports(key))) == (
+            entry.durable,
+            entry.plugin,
+            _leads_to(links),
+        )
 
     def files(self) -> tuple[Path, ...]:
         """Every file of the project, sorted."""
@@ -447,6 +472,10 @@ class ImportIndex:
         for key in parents:
             members.setdefault(top(key), []).append(key)
         return list(members.values())
+
+
+def _leads_to(links: tuple[ImportedModules, ...]) -> set[Path]:
+    return {path for imported in links for path in imported.paths}
 
 
 def _stamp(key: str) -> tuple[int, int, int] | None:

@@ -182,6 +182,43 @@ def test_a_buffer_stands_for_the_file_until_it_is_given_back(tmp_path: Path) -> 
     assert index.read(tmp_path / "a.py") == b"import b\n"
 
 
+def test_a_change_that_leads_nowhere_new_joins_nothing_anew(tmp_path: Path) -> None:
+    files = {f"m{number}.py": f"import m{number + 1}\n" for number in range(3)}
+    index = project(tmp_path, {**files, "m3.py": HANDLER})
+    assert index.is_connected(tmp_path / "m0.py")
+    joined = index._components
+    index.add(tmp_path / "m2.py", b"import json\nimport m3\nprint(json)\n")
+    assert index.is_connected(tmp_path / "m0.py")
+    assert index._components is joined
+    assert [path.name for path in index.importers_of(tmp_path / "m3.py")] == ["m2.py"]
+    assert [one.statement.module for one in index.imports_of(tmp_path / "m2.py")] == ["json", "m3"]
+
+
+@pytest.mark.parametrize("raw", [b"import json\n", b"import m1\n"])
+def test_a_change_of_imports_is_seen_by_all_files(tmp_path: Path, raw: bytes) -> None:
+    index = project(tmp_path, {"m0.py": "import m1\n", "m1.py": "import m2\n", "m2.py": HANDLER})
+    assert index.is_connected(tmp_path / "m0.py")
+    index.add(tmp_path / "m1.py", raw)
+    assert not index.is_connected(tmp_path / "m0.py")
+    assert index.importers_of(tmp_path / "m2.py") == ()
+
+
+def test_a_file_that_no_longer_names_the_sdk_takes_it_from_all_that_it_joins(tmp_path: Path) -> None:
+    index = project(tmp_path, {"m0.py": "import m1\n", "m1.py": HANDLER})
+    assert index.is_connected(tmp_path / "m0.py")
+    index.add(tmp_path / "m1.py", b"")
+    assert not index.has_durable_code()
+    assert not index.is_connected(tmp_path / "m0.py")
+
+
+def test_a_change_is_seen_in_the_digest_though_the_imports_stay(tmp_path: Path) -> None:
+    index = project(tmp_path, {"m0.py": "import m1\n", "m1.py": HANDLER})
+    before = index.digest(tmp_path / "m0.py"), index.project_digest()
+    index.add(tmp_path / "m1.py", HANDLER.encode() + b"# more\n")
+    assert index.digest(tmp_path / "m0.py") != before[0]
+    assert index.project_digest() != before[1]
+
+
 def test_a_buffer_need_not_exist_on_disk(tmp_path: Path) -> None:
     index = project(tmp_path, {"helper.py": ""})
     index.add(tmp_path / "new.py", HANDLER.encode() + b"import helper\n")
