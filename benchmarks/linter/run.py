@@ -1,6 +1,7 @@
 """Measures the linter and its neighbours on the same trees, in one run, and writes a table and a plot.
 
-    python benchmarks/linter/run.py --work DIRECTORY [--repeat 5] [--slow-repeat 3] [--only large,durable]
+    python benchmarks/linter/run.py --work DIRECTORY [--repeat 5] [--slow-repeat 3] [--flake8-repeat 5]
+        [--only large,durable]
 
 Whole processes: wall and processor time and peak memory are the operating system's; medians of several runs.
 """
@@ -29,6 +30,8 @@ FLAKE8 = "flake8==7.3.0"
 OTHERS = ("flake8-async==26.8.1", "fixit==2.2.1", "replayguard==0.2.1", "ruff==0.17.6")
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 """Byte code must be kept as it is where nobody measures."""
+
+FLAKE8_ALONE, FLAKE8_WITH_PLUGIN = "flake8 alone", "flake8 with the plugin"
 
 ROOT = Path(__file__).parents[2]
 
@@ -101,6 +104,26 @@ def measure(one: Measure, repeat: int, cwd: Path) -> Figure:
     return figure
 
 
+def measure_alternated(ones: list[Measure], repeat: int, cwd: Path) -> list[Figure]:
+    """Measure commands in turn, again and again, so that whatever else the machine does befalls all of them.
+
+    For shares of a few per cent: two medians that were taken one after the other differ by more than that.
+    """
+    rounds = [[measure(one, 1, cwd) for one in ones] for _ in range(repeat)]
+    return [
+        Figure(
+            one.corpus,
+            one.what,
+            round(statistics.median(figure.wall for figure in figures), 3),
+            round(statistics.median(figure.cpu for figure in figures), 3),
+            max(figure.memory for figure in figures),
+            repeat,
+            figures[-1].status,
+        )
+        for one, figures in zip(ones, zip(*rounds, strict=True), strict=True)
+    ]
+
+
 @dataclass(frozen=True)
 class Programs:
     """The `bin` directories of three environments, so that flake8-async does not run inside flake8."""
@@ -112,7 +135,7 @@ class Programs:
 
 def environments(work: Path) -> Programs:
     """Make the environments where they are missing, and install this checkout as it is now."""
-    wanted = {"lint": ("libcst", FLAKE8), "flake8": (FLAKE8,), "others": OTHERS}
+    wanted = {"lint": (FLAKE8,), "flake8": (FLAKE8,), "others": OTHERS}
     for name, requirements in wanted.items():
         directory = work / f"environment-{name}"
         if not (directory / "installed").exists():
@@ -126,6 +149,15 @@ def environments(work: Path) -> Programs:
 def install(environment: Path, *requirements: str) -> None:
     command = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", *requirements]
     subprocess.run(command, env=ENVIRONMENT, check=True)
+
+
+def flake8_runs(programs: Programs, large: Path) -> list[Measure]:
+    """Whole runs of flake8 over the large tree: of what is installed with it, the plugin is all the difference."""
+    options = ["--isolated", "--jobs=1", "--exit-zero", str(large)]
+    return [
+        Measure("large", what, [str(where / "flake8"), *options])
+        for what, where in ((FLAKE8_ALONE, programs.flake8), (FLAKE8_WITH_PLUGIN, programs.lint))
+    ]
 
 
 def measures(programs: Programs, made: dict[str, Path]) -> list[Measure]:
@@ -171,14 +203,6 @@ def measures(programs: Programs, made: dict[str, Path]) -> list[Measure]:
                 Measure(corpus, "replayguard check", [str(programs.others / "replayguard"), "check", where])
             )
     large = str(made["large"])
-    options = ["--isolated", "--jobs=1", "--exit-zero"]
-    alone = [str(programs.flake8 / "flake8"), *options, large]
-    found.append(Measure("large", "flake8 alone", alone, slow=True))
-    found.append(
-        Measure(
-            "large", "flake8 with the plugin", [str(programs.lint / "flake8"), *options, large], slow=True
-        )
-    )
     # It takes files only.
     each = [str(path) for path in sorted(made["large"].rglob("*.py"))]
     found.append(Measure("large", "flake8-async", [str(programs.others / "flake8-async"), *each], slow=True))
@@ -239,6 +263,14 @@ def table(figures: list[Figure], sizes: dict[str, tuple[int, int]], tools: dict[
         lines.append(
             f"| {figure.corpus} | {figure.what} | {figure.wall:.2f} | {figure.cpu:.2f} | {ratio} |"
             f" {figure.memory:.0f} | {figure.runs} |"
+        )
+    flake8 = {figure.what: figure for figure in figures if figure.what in (FLAKE8_ALONE, FLAKE8_WITH_PLUGIN)}
+    if flake8:
+        alone, both = flake8[FLAKE8_ALONE], flake8[FLAKE8_WITH_PLUGIN]
+        share = 100 * (both.cpu / alone.cpu - 1)
+        lines.append(
+            f"\nThe plugin on top of flake8: {both.cpu - alone.cpu:+.2f} s of {alone.cpu:.2f} s CPU,"
+            f" {share:+.1f} % (medians of {alone.runs} runs each, in turn)."
         )
     return "\n".join(lines) + "\n"
 
@@ -301,6 +333,7 @@ def main() -> None:
     )
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--slow-repeat", type=int, default=3, help="how often the slow tools run")
+    parser.add_argument("--flake8-repeat", type=int, default=5, help="how often flake8 runs, in turn")
     parser.add_argument("--only", default="", help="corpora to measure, with commas between")
     options = parser.parse_args()
     work: Path = options.work.absolute()
@@ -314,6 +347,9 @@ def main() -> None:
         for one in measures(programs, made)
         if not only or one.corpus in only
     ]
+    if options.flake8_repeat and (not only or "large" in only):
+        runs = flake8_runs(programs, made["large"])
+        figures += measure_alternated(runs, options.flake8_repeat, work)
     (work / "figures.json").write_text(json.dumps([asdict(figure) for figure in figures], indent=1))
     (work / "table.md").write_text(table(figures, sizes, versions(programs)))
     if any(figure.corpus.startswith("synthetic") for figure in figures):
