@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from durable_lint.facts import model as m
 from durable_lint.fixes import names
-from durable_lint.fixes.place import printable
+from durable_lint.fixes.place import only_given, printable
 from durable_lint.fixes.tree import CALLABLES, FunctionNode, Refused, children, own_nodes, walk
 from durable_lint.project.suspension import place as place_of_step
 from durable_lint.project.suspension import steps
@@ -277,6 +277,7 @@ class Cleanup:
                 )
                 raise Refused(f"the {what} assigns `{name}`, which {where} (line {seen.lineno})")
         self._check_memory(nodes, own)
+        self._check_types(nodes)
 
     def _reader(self, name: str, own: set[ast.AST]) -> ast.Name | None:
         """Return a read of a name that could see what the cleanup assigned, None when there is none."""
@@ -349,14 +350,11 @@ class Cleanup:
         place = self.place
         local = names.bound(*nodes)
         for root in nodes:
-            for name in sorted(names.mutated(root) - local):
-                if self._is_in_operation(root, name):
-                    continue
+            for name in sorted(names.mutated_by(own_nodes(root)) - local):
                 seen = self._reader(name, own)
                 if seen is None and name in place.bound_in_function:
                     continue
                 if seen is None and name in names.parameters(place.function) and name not in {"self", "cls"}:
-                    seen = None
                     raise Refused(
                         f"the cleanup changes `{name}` in memory, which a replay would not do again"
                     )
@@ -365,6 +363,7 @@ class Cleanup:
                         f"the cleanup changes `{name}` in memory, which is read on line {seen.lineno}"
                     )
         stored = names.stored_attributes(*nodes) | self._stored_by_calls(nodes)
+        stored |= names.mutated_attributes(own_nodes(*nodes)) & place.containers
         if not stored:
             return
         for node in place.tree.nodes:
@@ -379,9 +378,25 @@ class Cleanup:
                     f"the cleanup changes `.{node.attr}` in memory, which is read on line {node.lineno}"
                 )
 
-    def _is_in_operation(self, root: ast.AST, name: str) -> bool:
-        """Whether a name's object is changed only inside functions: steps, whose changes replay never repeated."""
-        return name not in names.mutated(*(n for n in own_nodes(root) if not isinstance(n, ast.Lambda)))
+    def _check_types(self, nodes: list[ast.stmt]) -> None:
+        """Refuse where a type checker would lose the type of an empty container.
+
+        mypy learns it from the first `append`, but not when a function reads the name before.
+        """
+        place = self.place
+        if not place.is_fully_annotated:
+            return
+        read = names.read_names(*nodes)
+        before = [n for n in own_nodes(*place.function.body) if getattr(n, "lineno", 0) < place.node.lineno]
+        for node in before:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in read and _is_empty(
+                    value
+                ):
+                    if name not in names.mutated_by(before):
+                        raise Refused(
+                            f"a type checker could not tell the type of `{name}` any more: annotate it"
+                        )
 
     def _stored_by_calls(self, nodes: list[ast.stmt]) -> set[str]:
         """Return the attributes that plain calls of the module's functions assign.
@@ -414,7 +429,8 @@ class Cleanup:
             for read in names.reads(place.tree.tree):
                 if read.id == name and read not in own:
                     raise Refused(f"the cleanup rebinds `{name}`, which is read on line {read.lineno}")
-        return names.stored_attributes(*defined)
+        inside = (node for definition in defined for node in own_nodes(*definition.body))
+        return names.stored_attributes(*defined) | (names.mutated_attributes(inside) & place.containers)
 
     # ------------------------------------------------ writing
 
@@ -562,6 +578,10 @@ class Cleanup:
             (end, end, f"{after}({parameter})"),
         ]
 
+    def unused(self, *nodes: ast.AST) -> str:
+        """Return a name for the parameter of a new function that does not read it."""
+        return self._parameter(*nodes) if "_" in names.mentioned(*nodes) else "_"
+
     def _parameter(self, *nodes: ast.AST, wanted: str = "step_context") -> str:
         """Return a name for the parameter of a new function that hides nothing in it."""
         return names.fresh(wanted, names.mentioned(*nodes))
@@ -569,7 +589,7 @@ class Cleanup:
     def _from_expression(self, node: ast.Expr, indent: str, unit: str) -> str:
         tree = self.place.tree
         name = called_name(node.value) or "cleanup"
-        unused = "_" if "_" not in names.mentioned(node) else self._parameter(node)
+        unused = self.unused(node)
         old = tree.indent(node.lineno)
         text = self._operand(node, old, indent)
         call = f'{self.terminal}.{self.kind}(lambda {unused}: {text}, name="{name}")'
@@ -665,7 +685,9 @@ class Cleanup:
                 replacements.append((tree.start(use), tree.end(use), parameter))
             replacements += self._as_steps(nodes, parameter)
         else:
-            parameter = "_" if "_" not in names.mentioned(*nodes) else self._parameter(*nodes)
+            parameter = self.unused(*nodes)
+        if durable and len(group) == 1 and isinstance(nodes[0], ast.Expr):
+            return self._from_durable_call(group[0], parameter, replacements, indent, unit)
         defined = self._new_function()
         lines: list[str] = []
         deeper = indent + unit
@@ -686,6 +708,23 @@ class Cleanup:
             ),
         ]
         return lines
+
+    def _from_durable_call(
+        self, piece: Piece, parameter: str, replacements: list[tuple[int, int, str]], indent: str, unit: str
+    ) -> list[str]:
+        """Return an action that is one durable call, on the context that it is given."""
+        tree, node = self.place.tree, piece.node
+        text = tree.moved(
+            tree.start(node), tree.end(node), tree.indent(node.lineno), indent + unit, replacements
+        )
+        name = self._group_name([piece])
+        call = f'{self.terminal}.{self.kind}_in_context(lambda {parameter}: {text}, name="{name}")'
+        newline = tree.source.newline
+        if "\n" in text or "\r" in text:
+            call = call.replace(f"(lambda {parameter}: ", f"({newline}{indent}{unit}lambda {parameter}: ", 1)
+            call = f'{call[: -len(f""" name="{name}")""")]}{newline}{indent}{unit}name="{name}",{newline}{indent})'
+        beside = f"  {piece.beside}" if piece.beside else ""
+        return [*(indent + c for c in piece.above), indent + tree.fitted(call, indent, unit) + beside]
 
     def _as_steps(self, nodes: Sequence[ast.stmt], context: str) -> list[tuple[int, int, str]]:
         """Return what makes steps of the plain calls in an action that can suspend, so that they run once.
@@ -710,11 +749,7 @@ class Cleanup:
                         for h in around.handlers
                     ):
                         raise Refused(f"the cleanup tells the errors of a call apart (line {node.lineno})")
-            unused = (
-                self._parameter(node, wanted="_")
-                if "_" not in names.mentioned(node)
-                else self._parameter(node)
-            )
+            unused = self.unused(node)
             name = called_name(node) or "cleanup"
             start, end = tree.start(node), tree.end(node)
             found.append((start, start, f"{context}.step(lambda {unused}: "))
@@ -818,34 +853,11 @@ class Cleanup:
         if self.spot.text not in texts:
             return False
         if step.record.durable:
-            return all(self.only_own(target, set()) for target in step.record.targets)
+            return all(only_given(self.place.view, target) for target in step.record.targets)
         return (
-            bool(step.record.targets) and all(self.only_own(target, set()) for target in step.record.targets)
+            bool(step.record.targets)
+            and all(only_given(self.place.view, target) for target in step.record.targets)
         ) or bool(step.record.assumed)
-
-    def only_own(self, frame: Frame, seen: set[object]) -> bool:
-        """Whether a function makes durable calls only on contexts that it was given as arguments."""
-        if frame in seen or frame.function is None:
-            return True
-        seen.add(frame)
-        own = {parameter.name for parameter in frame.function.parameters}
-        for step in self.place.view.suspensions.body(frame):
-            record = step.record
-            fact = step.fact
-            if record.durable and record.contexts:
-                if not isinstance(fact, m.Call) or not isinstance(fact.function, m.Attribute):
-                    return False
-                receiver = fact.function.value
-                if not isinstance(receiver, m.Name) or receiver.id not in frame.function.local_names:
-                    given = [*fact.arguments, *(k.value for k in fact.keywords)]
-                    if not any(isinstance(g, m.Name) and g.id in own for g in given):
-                        return False
-            elif record.durable:
-                continue
-            for target in record.targets:
-                if self.place.view.suspensions.frame(target) and not self.only_own(target, seen):
-                    return False
-        return True
 
     # ------------------------------------------------ what may be evaluated early
 
@@ -933,6 +945,16 @@ def _is_enclosed(node: ast.expr, text: str) -> bool:
     )
 
 
+def _is_empty(value: ast.expr) -> bool:
+    """Whether an expression is an empty list, dictionary or set."""
+    match value:
+        case ast.List(elts=[]) | ast.Dict(keys=[]):
+            return True
+        case ast.Call(func=ast.Name(id="list" | "dict" | "set"), args=[], keywords=[]):
+            return True
+    return False
+
+
 def step_arguments(call: ast.Call) -> tuple[ast.expr, ast.expr | None, ast.expr | None]:
     """Return the function, name and configuration that a `step` is given."""
     given: dict[str, ast.expr] = dict(zip(aws.POSITIONS["step"], call.args, strict=False))
@@ -950,7 +972,7 @@ def called_name(expression: ast.expr) -> str:
         expression = expression.value
     if isinstance(expression, (ast.BoolOp,)):
         return called_name(expression.values[-1])
-    if isinstance(expression, ast.IfExp):
+    if isinstance(expression, (ast.IfExp, ast.Lambda)):
         return called_name(expression.body)
     if not isinstance(expression, ast.Call):
         return ""

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from durable_lint.facts import model as m
-from durable_lint.fixes import handlers, managers, plugins, registrations, repeated, scope, stacks
+from durable_lint.fixes import exits, handlers, managers, plugins, registrations, repeated, scope, stacks
 from durable_lint.fixes.place import Place
 from durable_lint.fixes.tree import Block, Refused, SourceTree
 from durable_lint.project.values import Manager
@@ -29,13 +29,38 @@ class Proposer:
         self.view = view
         self.settings = settings
         self._trees: dict[Path, SourceTree] = {}
+        self._rules: dict[str, Callable[[Finding], Fix | None]] = {
+            "LDC101": self._finally,
+            "LDC102": self._with,
+            "LDC103": self._stack,
+            "LDC104": self._leaves,
+            "LDC105": self._swallows,
+            "LDC201": self._catches,
+            "LDC202": self._catches,
+            "LDC203": self._control_flow,
+            "LDC204": self._undoes,
+            "LDC401": self._outer_context,
+            "LDC402": self._durable_action,
+            "LDC403": self._loop_variable,
+            "LDC404": self._late,
+            "LDC405": self._by_hand(
+                "register in a scope around the `map` or `parallel`, or complete all branches"
+            ),
+            "LDC406": self._by_hand("open a scope inside the operation"),
+            "LDC407": self._by_hand("enter it by `with` where it is made"),
+            "LDC301": self._binds,
+            "LDC302": self._completes,
+            "LDC303": self._releases_first,
+            "LDC304": self._releases_at_end,
+            "LDC205": self._repeats,
+        }
 
     def fix(self, finding: Finding) -> Fix | None:
         """Return the fix of a finding, None for a rule that has none. Raises `Refused`."""
-        rule = _RULES.get(finding.code)
+        rule = self._rules.get(finding.code)
         if rule is None or not isinstance(finding.subject, tuple):
             return None
-        return rule(self, finding)
+        return rule(finding)
 
     def tree(self, module: m.ModuleFacts) -> SourceTree:
         """Return the tree of a module of the project."""
@@ -70,10 +95,15 @@ class Proposer:
         return managers.rewrite_item(self.place(statement), item, frame, self.place, self.is_first_party)
 
     def _stack(self, finding: Finding) -> Fix:
-        if not isinstance(_subject(finding)[0], tuple):
-            raise Refused("the stack is closed in a `finally`: enter it by `with`, and it can be rewritten")
+        fact, inside = _subject(finding)
+        if isinstance(fact, m.Try):
+            return stacks.rewrite_finally(self.place(fact), inside, self.place, self.is_first_party)
         (statement, item), frame = _pair(finding, m.With, m.Item)
         return stacks.rewrite(self.place(statement), item, frame, self.place, self.is_first_party)
+
+    def _leaves(self, finding: Finding) -> Fix:
+        (statement, leaving), _ = _pair(finding, m.Try, m.Statement)
+        return exits.move_out(self.place(statement), leaving)
 
     def _swallows(self, finding: Finding) -> Fix:
         (statement, item), frame = _pair(finding, m.With, m.Item)
@@ -106,14 +136,7 @@ class Proposer:
 
     def _undoes(self, finding: Finding) -> Fix:
         (statement, handler), frame = _pair(finding, m.Try, m.Handler)
-        place = self.place(statement)
-        try:
-            return scope.rewrite_handler(place, handler, self.is_first_party)
-        except Refused as refused:
-            try:
-                return handlers.narrow(place, handler, frame)
-            except Refused:
-                raise refused from None
+        return handlers.undo(self.place(statement), handler, frame, self.is_first_party)
 
     def _outer_context(self, finding: Finding) -> Fix:
         found, frame = _subject(finding)
@@ -126,6 +149,24 @@ class Proposer:
         assert isinstance(found, tuple)
         registration, action, rebound = found
         return registrations.bind_as_default(self.tree(self.view.module), registration, action, rebound)
+
+    def _durable_action(self, finding: Finding) -> Fix:
+        (registration, _), frame = _pair(finding, m.Call, m.Call)
+        tree = self.tree(self.view.module)
+        return registrations.use_context_form(self.view, tree, registration, frame, self.is_first_party)
+
+    def _late(self, finding: Finding) -> Fix:
+        (registration, name), _ = _pair(finding, m.Call, str)
+        return registrations.move_up(self.tree(self.view.module), registration, name)
+
+    @staticmethod
+    def _by_hand(what: str) -> Callable[[Finding], Fix]:
+        """Return a rule without a rewrite, that says what to do."""
+
+        def refuse(_: Finding) -> Fix:
+            raise Refused(f"only its author can tell: {what}")
+
+        return refuse
 
     def _repeats(self, finding: Finding) -> Fix:
         (statement, _, found), _ = _pair(finding, m.Try, m.Handler)
@@ -151,41 +192,6 @@ class Proposer:
     def _releases_at_end(self, finding: Finding) -> Fix:
         rewrite, (acquire, hook) = self._plugin(finding)
         return rewrite.move_to_end(hook, acquire)
-
-
-def _by_hand(what: str) -> Callable[[Proposer, Finding], Fix]:
-    """Return a rule without a rewrite, that says what to do."""
-
-    def refuse(_: Proposer, __: Finding) -> Fix:
-        raise Refused(f"only its author can tell: {what}")
-
-    return refuse
-
-
-# Not in the proposer: with methods bound to it in it, its trees would wait for the garbage collector.
-_RULES: dict[str, Callable[[Proposer, Finding], Fix | None]] = {
-    "LDC101": Proposer._finally,
-    "LDC102": Proposer._with,
-    "LDC103": Proposer._stack,
-    "LDC104": _by_hand("move the statement behind the block"),
-    "LDC105": Proposer._swallows,
-    "LDC201": Proposer._catches,
-    "LDC202": Proposer._catches,
-    "LDC203": Proposer._control_flow,
-    "LDC204": Proposer._undoes,
-    "LDC401": Proposer._outer_context,
-    "LDC402": _by_hand("register it by `cleanup_in_context` or `compensate_in_context`"),
-    "LDC403": Proposer._loop_variable,
-    "LDC404": _by_hand("move the registration up to the step that acquires"),
-    "LDC405": _by_hand("register in a scope around the `map` or `parallel`, or complete all branches"),
-    "LDC406": _by_hand("open a scope inside the operation"),
-    "LDC407": _by_hand("enter it by `with` where it is made"),
-    "LDC301": Proposer._binds,
-    "LDC302": Proposer._completes,
-    "LDC303": Proposer._releases_first,
-    "LDC304": Proposer._releases_at_end,
-    "LDC205": Proposer._repeats,
-}
 
 
 def _subject(finding: Finding) -> tuple[object, Frame]:

@@ -9,13 +9,15 @@ import ast
 from typing import TYPE_CHECKING
 
 from durable_lint.facts import model as m
-from durable_lint.fixes import imports, names
+from durable_lint.fixes import imports, names, scope
 from durable_lint.fixes.tree import Change, Refused, walk
 from durable_lint.project.values import External, inner
 from durable_lint.rules.finding import Applicability, Fix
 from durable_lint.sdk import aws
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from durable_lint.fixes.place import Place
     from durable_lint.project.frames import Frame
 
@@ -23,21 +25,48 @@ _BASE = "builtins.BaseException"
 _EXCEPTION = "Exception"
 
 
+def undo(
+    place: Place,
+    handler: m.Handler,
+    frame: Frame,
+    is_first_party: Callable[[str], bool],
+    *,
+    in_manager: bool = False,
+) -> Fix:
+    """Return the fix that makes a compensation of what a handler undoes, or else narrows it. Raises `Refused`."""
+    try:
+        return scope.rewrite_handler(place, handler, is_first_party, in_manager=in_manager)
+    except Refused as refused:
+        try:
+            return narrow(place, handler, frame)
+        except Refused:
+            raise refused from None
+
+
 def narrow(place: Place, handler: m.Handler, frame: Frame) -> Fix:
     """Return the fix that lets a handler catch `Exception` only. Raises `Refused`."""
-    tree = place.tree
     node, clause = _clause(place, handler)
+    change = Change(place.tree)
+    _narrow_clause(change, place, frame, node, clause, handler)
+    return _unsafe(change, place, "catch `Exception`, which lets a suspension through")
+
+
+def _narrow_clause(
+    change: Change,
+    place: Place,
+    frame: Frame,
+    node: ast.Try | ast.TryStar,
+    clause: ast.ExceptHandler,
+    handler: m.Handler,
+) -> None:
     _check_exception(place)
     earlier = node.handlers[: node.handlers.index(clause)]
     if any(_catches_exception(other) for other in earlier):
         raise Refused("a handler above it catches `Exception` already: remove this one by hand")
-    change = Change(tree)
     if clause.type is None:
-        at = tree.start(clause) + len("except")
-        change.insert(at, f" {_EXCEPTION}")
+        change.insert(change.tree.start(clause) + len("except"), f" {_EXCEPTION}")
     else:
         _narrow_type(change, place, frame, clause.type, handler)
-    return _unsafe(change, place, "catch `Exception`, which lets a suspension through")
 
 
 def _narrow_type(change: Change, place: Place, frame: Frame, type_: ast.expr, handler: m.Handler) -> None:
@@ -118,11 +147,21 @@ def remove(place: Place, handler: m.Handler, frame: Frame) -> Fix:
     elif not _classes(place, frame, handler.type) <= aws.CONTROL_FLOW:
         raise Refused("it names other classes under the same name")
     later = node.handlers[node.handlers.index(clause) + 1 :]
-    if any(other.type is None or _BASE in _named(place, frame, other) for other in later):
-        raise Refused("a handler below it would catch what it caught: narrow that one first")
+    for other in later:
+        if other.type is None or _BASE in _named(place, frame, other):
+            _narrow_below(change, place, frame, node, other)
     _remove_clause(change, place, node, clause)
     _drop_names(change, [clause.type])
     return _unsafe(change, place, "remove the handler")
+
+
+def _narrow_below(
+    change: Change, place: Place, frame: Frame, node: ast.Try | ast.TryStar, clause: ast.ExceptHandler
+) -> None:
+    """Keep a handler for everything from catching what the one that is removed above it caught."""
+    for fact in place.facts.handlers:  # type: ignore[union-attr]
+        if (fact.at.row, fact.at.column) == (clause.lineno, clause.col_offset):
+            _narrow_clause(change, place, frame, node, clause, fact)
 
 
 def _named(place: Place, frame: Frame, clause: ast.ExceptHandler) -> set[str]:

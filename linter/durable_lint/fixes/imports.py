@@ -23,7 +23,7 @@ def imported_as(tree: SourceTree, module: str, name: str, around: ast.AST | None
 
     `around` is the outermost function that will use it: a name that it binds itself hides the import.
     """
-    hidden = set() if around is None else names.mentioned(around) & _bound_anywhere(around)
+    hidden = set() if around is None else _bound_anywhere(around)
     for statement in tree.tree.body:
         match statement:
             case ast.ImportFrom(module=found, names=aliases, level=0) if _is_from(found or "", module):
@@ -75,9 +75,8 @@ def need(
     if known is not None:
         return known
     local = name
-    mentioned = names.mentioned_by(tree.nodes)
-    if name in mentioned:
-        local = names.fresh(f"durable_{name}", mentioned)
+    if name in tree.mentioned:
+        local = names.fresh(f"durable_{name}", tree.mentioned)
     alias = name if local == name else f"{name} as {local}"
     if not _extend(change, module, alias, name):
         _add(change, module, f"from {module} import {alias}", is_first_party)
@@ -95,7 +94,7 @@ def need_all(
     tree = change.tree
     missing = [name for name in wanted if imported_as(tree, module, name, around) != name]
     for name in missing:
-        if name in names.mentioned_by(tree.nodes):
+        if name in tree.mentioned:
             raise Refused(f"`{name}` means something else in this module")
     if missing and not _extend(change, module, ", ".join(missing), missing[0]):
         _add(change, module, f"from {module} import {', '.join(missing)}", is_first_party)

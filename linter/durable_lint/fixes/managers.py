@@ -6,9 +6,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from durable_lint.facts import model as m
-from durable_lint.fixes import imports, names, scope
+from durable_lint.fixes import handlers, imports, names, scope
 from durable_lint.fixes.place import Place, printable
-from durable_lint.fixes.tree import Change, Refused
+from durable_lint.fixes.tree import Change, Refused, SourceTree
 from durable_lint.project.unwinding import About
 from durable_lint.project.values import External, FunctionValue, Instance, Manager
 from durable_lint.rules.finding import Applicability, Fix
@@ -130,7 +130,7 @@ def _mend(
     try:
         if found[0].finalbody:
             return scope.rewrite_finally(place, is_first_party, in_manager=True)
-        return scope.rewrite_handler(place, found[0].handlers[0], is_first_party, in_manager=True)
+        return handlers.undo(place, found[0].handlers[0], frames[0], is_first_party, in_manager=True)
     except Refused as refused:
         if str(refused).startswith("no durable context"):
             raise Refused(f"`{function.name}` has no durable context: give it one as a parameter") from None
@@ -182,6 +182,8 @@ def _rewrite_closing(
     index = facts.items.index(item)
     entry = node.items[index]
     call = entry.context_expr
+    if isinstance(call, ast.Name):
+        raise Refused(f"`{call.id}` is made elsewhere: write `closing(...)` where it is entered")
     if (
         not isinstance(call, ast.Call)
         or len(call.args) != 1
@@ -195,43 +197,15 @@ def _rewrite_closing(
     check_close(place, item.manager.arguments[0], frame)
     spot = place.context([facts.body])
     thing = call.args[0]
-    region = (tree.start(call), tree.end(entry.optional_vars) if entry.optional_vars else tree.end(call))
-    inside = (tree.start(thing), tree.end(thing))
-    if any(not inside[0] <= c.start < inside[1] for c in tree.comments_in(*region)):
-        raise Refused("comments stand inside its header")
     terminal = place.terminal_name
     change = Change(tree)
     opening = scope.scope_header(change, place, spot, terminal, is_first_party)
-    unit, newline = place.unit, tree.source.newline
-    outer = tree.indent(node.lineno)
-    deeper = outer + unit
+    deeper = tree.indent(node.lineno) + place.unit
     lines, name = _bind(place, thing, entry.optional_vars, deeper, terminal)
     label = printable(f"close_{name}", "close")
     closed = f'{terminal}.cleanup(lambda _: {name}.close(), name="{label}")'
-    lines.append(deeper + tree.fitted(closed, deeper, unit))
-    text = "".join(line + newline for line in lines)
-    later = node.items[index + 1 :]
-    end = region[1]
-    nested = ""
-    if later:
-        start_later = tree.start(later[0].context_expr)
-        last = later[-1]
-        end = tree.end(last.optional_vars) if last.optional_vars else tree.end(last.context_expr)
-        listed = tree.text[start_later:end]
-        if "\n" in listed or "\r" in listed or tree.comments_in(region[0], end):
-            raise Refused("the managers after it stand on more than one line")
-        nested = f"{deeper}with {listed}:{newline}"
-    change.replace(region[0], end, opening)
-    first = node.body[0]
-    colon = _header_colon(place, end, first)
-    if tree.row_of(colon) == first.lineno:
-        if later:
-            raise Refused("its body stands on the line of `with`")
-        change.replace(colon, tree.start(first), f"{newline}{text}{deeper}")
-    else:
-        change.insert(tree.row_end(tree.row_of(colon)), text + nested)
-        if later:
-            change.indent(tree.row_of(colon) + 1, node.end_lineno or node.lineno, unit)
+    lines.append(deeper + tree.fitted(closed, deeper, place.unit))
+    _replace_item(change, place, node, index, opening, lines)
     if isinstance(call.func, ast.Name):
         imports.drop_unused(change, {call.func.id: 1})
     elif isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
@@ -245,13 +219,71 @@ def _rewrite_closing(
     )
 
 
+def _replace_item(
+    change: Change, place: Place, node: ast.With, index: int, opening: str, lines: list[str]
+) -> None:
+    """Open the scope in place of an item; `lines` follow, and the items after it are entered behind them."""
+    tree, unit, newline = change.tree, place.unit, change.tree.source.newline
+    outer = tree.indent(node.lineno)
+    entry, later, first = node.items[index], node.items[index + 1 :], node.body[0]
+    colon = header_colon(place, _item_end(tree, node.items[-1]), first)
+    last = tree.row_of(colon)
+    text = "".join(line + newline for line in lines)
+    if last == first.lineno:
+        if later or last != node.lineno:
+            raise Refused("its body stands on the line of `with`")
+        change.replace(tree.start(entry.context_expr), _item_end(tree, entry), opening)
+        change.replace(colon, tree.start(first), f"{newline}{text}{outer}{unit}")
+        return
+    if last == node.lineno:
+        listed = tree.text[tree.start(later[0].context_expr) : _item_end(tree, later[-1])] if later else ""
+        end = _item_end(tree, later[-1] if later else entry)
+        change.replace(tree.start(entry.context_expr), end, opening)
+        change.insert(tree.row_end(last), text + (f"{outer}{unit}with {listed}:{newline}" if later else ""))
+    else:
+        earlier = [_item_text(tree, item, outer + unit) for item in node.items[:index]]
+        header = _with_line(tree, [*earlier, opening], outer, unit)
+        inner = [_item_text(tree, item, outer + unit * 2) for item in later]
+        nested = _with_line(tree, inner, outer + unit, unit) if later else ""
+        spans = [(tree.start(item.context_expr), _item_end(tree, item)) for item in node.items]
+        said = [
+            f"{outer}{unit}{comment.text}{newline}"
+            for comment in tree.comments_in(tree.start(node), tree.row_end(last))
+            if not any(start <= comment.start < end for start, end in spans)
+        ]
+        change.replace(
+            tree.row_start(node.lineno), tree.row_end(last), header + "".join(said) + text + nested
+        )
+    if later:
+        change.indent(last + 1, node.end_lineno or node.lineno, unit)
+
+
+def _item_end(tree: SourceTree, item: ast.withitem) -> int:
+    return tree.end(item.optional_vars or item.context_expr)
+
+
+def _item_text(tree: SourceTree, item: ast.withitem, indent: str) -> str:
+    start = tree.start(item.context_expr)
+    return tree.moved(start, _item_end(tree, item), tree.indent(item.context_expr.lineno), indent)
+
+
+def _with_line(tree: SourceTree, items: list[str], indent: str, unit: str) -> str:
+    """Return the header of a `with`, its items on lines of their own where they are too long for one."""
+    newline = tree.source.newline
+    line = f"{indent}with {', '.join(items)}:"
+    if "\n" not in line and "\r" not in line and len(line) <= tree.longest_line:
+        return line + newline
+    listed = "".join(f"{indent}{unit}{item},{newline}" for item in items)
+    return f"{indent}with ({newline}{listed}{indent}):{newline}"
+
+
 def _bind(
     place: Place, thing: ast.expr, target: ast.expr | None, indent: str, terminal: str
 ) -> tuple[list[str], str]:
     """Return the lines that bind what is closed, and the name by which it will be closed."""
     tree = place.tree
     text = tree.moved(tree.start(thing), tree.end(thing), tree.indent(thing.lineno), indent)
-    rebound = names.bound(*place.node.body) | names.changed_inside_functions(*place.around)
+    rebound = names.bound(*place.node.body) | place.rebound
     if isinstance(thing, ast.Name) and place.is_bound_before(thing.id):
         if target is None or (isinstance(target, ast.Name) and target.id == thing.id):
             return [], thing.id
@@ -284,7 +316,7 @@ def check_close(place: Place, closed: m.Expression, frame: Frame) -> None:
                     raise Refused("its `close` makes durable calls")
 
 
-def _header_colon(place: Place, after: int, first: ast.stmt) -> int:
+def header_colon(place: Place, after: int, first: ast.stmt) -> int:
     """Return the offset after the colon of a `with`, looking from the end of its last item on."""
     tree = place.tree
     at, limit = after, tree.start(first)

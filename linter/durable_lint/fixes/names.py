@@ -142,25 +142,40 @@ def fresh(wanted: str, taken: Iterable[str]) -> str:
 
 def mutated(*nodes: ast.AST) -> set[str]:
     """Return the names whose objects code changes in place: `x.append(...)`, `x[...] = ...`, `x.y = ...`."""
+    return mutated_by(node for root in nodes for node in walk(root))
+
+
+def mutated_by(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the names whose objects these very nodes change in place, whatever is in them."""
     found: set[str] = set()
-    for root in nodes:
-        for node in walk(root):
-            target: ast.expr | None = None
-            if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(
-                node.ctx, (ast.Store, ast.Del)
-            ):
-                target = node.value
-            elif (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr in _MUTATORS
-            ):
-                target = node.func.value
-            while isinstance(target, (ast.Attribute, ast.Subscript)):
-                target = target.value
-            if isinstance(target, ast.Name):
-                found.add(target.id)
+    for node in nodes:
+        target = _changed_object(node)
+        while isinstance(target, (ast.Attribute, ast.Subscript)):
+            target = target.value
+        if isinstance(target, ast.Name):
+            found.add(target.id)
     return found
+
+
+def mutated_attributes(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the attributes whose objects these very nodes change: `self.held.pop()`, `self.held[key] = ...`."""
+    found: set[str] = set()
+    for node in nodes:
+        target = _changed_object(node)
+        while isinstance(target, ast.Subscript):
+            target = target.value
+        if isinstance(target, ast.Attribute):
+            found.add(target.attr)
+    return found
+
+
+def _changed_object(node: ast.AST) -> ast.expr | None:
+    """Return the expression of the object that a node changes in place, None when it changes none."""
+    if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, (ast.Store, ast.Del)):
+        return node.value
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MUTATORS:
+        return node.func.value
+    return None
 
 
 def stored_attributes(*nodes: ast.AST) -> set[str]:
@@ -196,9 +211,15 @@ def assigned_first(block: list[ast.stmt], name: str) -> bool:
                     return False
                 if name in bound(statement):
                     return True
-            case ast.If():
+            case ast.If() | ast.While():
+                if _bound_at_once(statement.test, name):
+                    return True
                 if name in read_names(statement.test):
                     return False
+                if isinstance(statement, ast.While):
+                    if name in mentioned(statement):
+                        return False
+                    continue
                 if name in mentioned(statement):
                     inside = [part for part in (statement.body, statement.orelse) if name in mentioned(*part)]
                     return all(assigned_first(part, name) for part in inside) and not _read_after(
@@ -211,6 +232,16 @@ def assigned_first(block: list[ast.stmt], name: str) -> bool:
                 if name in mentioned(statement) and not _only_in_handlers(statement, name):
                     return False
     return True
+
+
+def _bound_at_once(expression: ast.expr, name: str) -> bool:
+    """Whether evaluating an expression assigns a name before anything in it reads it: `(name := f())`."""
+    match expression:
+        case ast.NamedExpr(target=ast.Name(id=target), value=value):
+            return target == name and name not in read_names(value)
+        case ast.BoolOp(values=[first, *_]) | ast.Compare(left=first) | ast.UnaryOp(operand=first):
+            return _bound_at_once(first, name)
+    return False
 
 
 def _only_in_handlers(statement: ast.stmt, name: str) -> bool:

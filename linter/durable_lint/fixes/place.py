@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from durable_lint.facts import model as m
-from durable_lint.fixes import names
+from durable_lint.fixes import imports, names
 from durable_lint.fixes.tree import (
     CALLABLES,
     Block,
@@ -21,6 +21,7 @@ from durable_lint.fixes.tree import (
 )
 from durable_lint.project.suspension import operands, steps
 from durable_lint.project.values import Context, Instance
+from durable_lint.rules.scopes import makes_durable_call
 from durable_lint.rules.view import blocks_of, expressions_of
 
 if TYPE_CHECKING:
@@ -86,6 +87,12 @@ class Place:
         return tuple(found)
 
     @cached_property
+    def is_in_manager(self) -> bool:
+        """Whether the block stands in a generator that makes a context manager, whose `yield` is left by throwing."""
+        made = imports.imported_as(self.tree, "contextlib", "contextmanager", None)
+        return any(self.tree.slice(decorator) == made for decorator in self.function.decorator_list)
+
+    @cached_property
     def taken(self) -> set[str]:
         """The names that something new in this function must not have."""
         return names.mentioned(self.around[-1])
@@ -95,15 +102,23 @@ class Place:
         """Whether the function has annotations, so that new functions in it get some too."""
         arguments = self.function.args
         listed = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-        return self.function.returns is not None or any(argument.annotation for argument in listed)
+        if self.function.returns is not None or any(argument.annotation for argument in listed):
+            return True
+        if "# type: (" not in self.tree.text:
+            return False
+        first, last = self.function.lineno, self.function.body[0].lineno
+        return any(c.text.startswith("# type: (") for c in self.tree.comments if first <= c.row <= last)
+
+    @property
+    def is_fully_annotated(self) -> bool:
+        """Whether a strict type checker has nothing to ask of the function's own signature."""
+        arguments = self.function.args
+        listed = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        listed += [extra for extra in (arguments.vararg, arguments.kwarg) if extra is not None]
+        typed = all(argument.annotation or argument.arg in {"self", "cls"} for argument in listed)
+        return typed and self.function.returns is not None
 
     # ------------------------------------------------ what the block changes
-
-    @cached_property
-    def changed(self) -> set[str]:
-        """The names that can have another value after the block than before it."""
-        elsewhere = names.changed_inside_functions(self.tree.tree)
-        return self.bound | elsewhere
 
     @cached_property
     def bound(self) -> set[str]:
@@ -111,14 +126,24 @@ class Place:
         return names.bound(self.node)
 
     @cached_property
+    def local(self) -> list[set[str]]:
+        """For each function around the block, innermost first, the names that its body binds."""
+        return [names.bound(*function.body) for function in self.around]
+
+    @cached_property
+    def rebound(self) -> set[str]:
+        """The names that functions inside the ones around the block rebind."""
+        return names.changed_inside_functions(self.around[-1])
+
+    @cached_property
+    def changed(self) -> set[str]:
+        """The names that can have another value after the block than before it."""
+        return self.bound | self.tree.rebound
+
+    @cached_property
     def bound_in_function(self) -> set[str]:
         """The names that the body of the block's function binds."""
         return names.bound(*self.function.body)
-
-    @cached_property
-    def changed_around(self) -> set[str]:
-        """The names that functions inside the ones around the block rebind."""
-        return names.changed_inside_functions(*self.around)
 
     @cached_property
     def mutated(self) -> set[str]:
@@ -138,6 +163,26 @@ class Place:
                 found.add(node.attr)
             waiting.extend(children(node))
         return found
+
+    @cached_property
+    def containers(self) -> set[str]:
+        """The attributes that the module binds to lists, sets, dictionaries and the like."""
+        found: set[str] = set()
+        for node in self.tree.nodes:
+            match node:
+                case ast.Assign(targets=[ast.Attribute(attr=name)], value=value) if _is_container(value):
+                    found.add(name)
+                case ast.AnnAssign(
+                    target=ast.Attribute(attr=name) | ast.Name(id=name), annotation=kind, value=value
+                ):
+                    if _names_container(kind) or (value is not None and _is_container(value)):
+                        found.add(name)
+        return found
+
+    @cached_property
+    def _stored_inside(self) -> set[str]:
+        """The attributes that the block assigns."""
+        return names.stored_attributes(self.node)
 
     # ------------------------------------------------ the context
 
@@ -219,7 +264,7 @@ class Place:
         while isinstance(current, m.Attribute):
             attributes.add(current.name)
             current = current.value
-        if not isinstance(current, m.Name) or attributes & names.stored_attributes(self.node):
+        if not isinstance(current, m.Name) or attributes & self._stored_inside:
             return None
         if not self.is_bound_before(current.id):
             return None
@@ -227,7 +272,7 @@ class Place:
 
     def is_bound_before(self, name: str) -> bool:
         """Whether a name surely has its value where the block starts, and keeps it inside."""
-        if name in self.bound or name in self.changed_around:
+        if name in self.bound or name in self.rebound:
             return False
         if name in names.parameters(self.function):
             return True
@@ -287,8 +332,8 @@ class Place:
 
     def _in_reach(self) -> Iterator[Spot]:
         """Yield contexts that the function can name, its own parameters first."""
-        for function in self.around:
-            for name in _in_order(function):
+        for function, local in zip(self.around, self.local, strict=True):
+            for name in _in_order(function, local):
                 spot = Spot(name, name, frozenset())
                 if self._is_visible(name, function) and self.is_bound_before(name) and self._is_own(spot):
                     yield spot
@@ -298,15 +343,15 @@ class Place:
 
     def _of_parameters(self) -> Iterator[Spot]:
         """Yield what could be a context among the attributes of the objects that the function is given."""
-        for name in _in_order(self.function):
-            if name not in names.parameters(self.function) or not self.is_bound_before(name):
+        for name in _parameters_in_order(self.function):
+            if not self.is_bound_before(name):
                 continue
             mentions: set[str] = set()
             for frame in self.frames:
                 for value in self.view.solver.value(frame, m.Name(self.facts.at, name)):
                     if isinstance(value, Instance):
                         mentions |= value.of.module.mentions
-            for attribute in sorted(mentions - names.stored_attributes(self.node)):
+            for attribute in sorted(mentions - self._stored_inside):
                 yield Spot(f"{name}.{attribute}", name, frozenset({attribute}))
 
     def _may_be_none(self, spot: Spot) -> bool:
@@ -374,7 +419,7 @@ class Place:
         """Yield what could be a context among the attributes of the object that the block's method belongs to."""
         method = self.around[-1]
         definition = self.tree.parent(method)
-        first = _in_order(method)[:1]
+        first = _parameters_in_order(method)[:1]
         if not isinstance(definition, ast.ClassDef) or not first or not self.is_bound_before(first[0]):
             return
         found: set[str] = set()
@@ -387,14 +432,15 @@ class Place:
                 found.add(node.attr)
             elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
                 found.add(node.target.id)
-        for name in sorted(found - names.stored_attributes(self.node)):
+        for name in sorted(found - self._stored_inside):
             yield Spot(f"{first[0]}.{name}", first[0], frozenset({name}))
 
     def _is_visible(self, name: str, function: FunctionNode) -> bool:
-        for inner in self.around[: self.around.index(function)]:
-            if name in names.parameters(inner) | names.bound(*inner.body):
-                return False
-        return True
+        inside = self.around.index(function)
+        return not any(
+            name in names.parameters(inner) or name in local
+            for inner, local in zip(self.around[:inside], self.local[:inside], strict=True)
+        )
 
     @cached_property
     def scope_name(self) -> str:
@@ -430,6 +476,8 @@ class Place:
 
     def _is_other_scope(self, node: ast.AST) -> bool:
         """Whether a name stands in a scope beside this block, which is over before or opened after it."""
+        if self.node in self.tree.ancestors(node):
+            return False
         mine = set(self.tree.ancestors(self.node))
         for around in self.tree.ancestors(node):
             if around in mine or around is self.node:
@@ -508,6 +556,31 @@ def contexts_in(view: ModuleView, frame: Frame, fact: object) -> Iterator[m.Expr
             yield candidate
 
 
+def only_given(view: ModuleView, frame: Frame, seen: set[object] | None = None) -> bool:
+    """Whether a function makes durable calls only on contexts that it was given as arguments."""
+    seen = set() if seen is None else seen
+    if frame in seen or frame.function is None:
+        return True
+    seen.add(frame)
+    own = {parameter.name for parameter in frame.function.parameters}
+    for step in view.suspensions.body(frame):
+        record, fact = step.record, step.fact
+        if record.durable and record.contexts:
+            if not isinstance(fact, m.Call) or not isinstance(fact.function, m.Attribute):
+                return False
+            receiver = fact.function.value
+            if not isinstance(receiver, m.Name) or receiver.id not in frame.function.local_names:
+                given = [*fact.arguments, *(k.value for k in fact.keywords)]
+                if not any(isinstance(g, m.Name) and g.id in own for g in given):
+                    return False
+        elif record.durable:
+            continue
+        for target in record.targets:
+            if makes_durable_call(view, target) and not only_given(view, target, seen):
+                return False
+    return True
+
+
 def printable(name: str, otherwise: str) -> str:
     """Return a name for the history made from a name in the code: printable ASCII, words joined by hyphens."""
     import unicodedata
@@ -517,11 +590,14 @@ def printable(name: str, otherwise: str) -> str:
     return "-".join(words)[:60].lower() or otherwise
 
 
-def _in_order(function: FunctionNode) -> list[str]:
+def _in_order(function: FunctionNode, local: set[str]) -> list[str]:
+    parameters = _parameters_in_order(function)
+    return parameters + sorted(local - set(parameters))
+
+
+def _parameters_in_order(function: FunctionNode) -> list[str]:
     arguments = function.args
-    listed = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    parameters = [argument.arg for argument in listed]
-    return parameters + sorted(names.bound(*function.body) - set(parameters))
+    return [argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
 def _says_none(value: ast.expr | None) -> bool:
@@ -539,6 +615,23 @@ def _is_optional(annotation: ast.expr | None) -> bool:
         if isinstance(node, ast.Constant) and "Optional" in str(node.value):
             return True
     return False
+
+
+_CONTAINERS = frozenset(
+    "list dict set deque defaultdict Counter OrderedDict bytearray List Dict Set Deque".split()
+)
+
+
+def _is_container(value: ast.expr) -> bool:
+    if isinstance(value, ast.Call):
+        return _last_name(value.func) in _CONTAINERS
+    displays = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp)
+    return isinstance(value, displays)
+
+
+def _names_container(annotation: ast.expr) -> bool:
+    kind = annotation.value if isinstance(annotation, ast.Subscript) else annotation
+    return _last_name(kind) in _CONTAINERS
 
 
 def _surely_binds(statement: ast.stmt, name: str) -> bool:

@@ -9,7 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from durable_lint.facts import model as m
-from durable_lint.fixes import imports, names
+from durable_lint.fixes import imports
 from durable_lint.fixes.tree import Change, Refused, walk
 from durable_lint.project.values import ClassValue, External
 from durable_lint.rules.finding import Applicability, Fix
@@ -53,7 +53,7 @@ class Rewrite:
         known = imports.imported_as(self.tree, _RUNTIME, name, around)
         if known is not None:
             return known
-        if name in names.mentioned_by(self.tree.nodes):
+        if name in self.tree.mentioned:
             raise Refused(f"`{name}` means something else here")
         self._runtime_names[name] = around
         return name

@@ -23,7 +23,7 @@ def rewrite(place: Place, found: Repeated, is_first_party: Callable[[str], bool]
     node, facts, tree = place.node, place.facts, place.tree
     if not isinstance(node, ast.Try) or len(node.handlers) != 1:
         raise Refused("it is not a plain `try`")
-    scope.check_suspendable(place, in_manager=False)
+    scope.check_suspendable(place)
     clause = node.handlers[0]
     if clause.name and clause.name in names.read_names(*clause.body[:-1]):
         raise Refused(f"it uses the exception (`{clause.name}`)")
@@ -164,8 +164,8 @@ def _compensation(place: Place, terminal: str, kind: str, given: ast.expr) -> st
         name = called_name(given.body) or kind
         listed = text.partition("lambda")[2][: tree.start(given.body) - tree.start(given) - len("lambda")]
         inner = listed.rpartition(":")[0].strip()
-        unused = (
-            "_" if "_" not in names.mentioned(given) else names.fresh("step_context", names.mentioned(given))
+        unused = names.fresh(
+            "_" if "_" not in names.mentioned(given) else "step_context", names.mentioned(given)
         )
         if inner and place.is_annotated:
             unused = f"*{unused}"

@@ -102,8 +102,9 @@ def rewrite_handler(
     return finish(change, place, cleanup, is_first_party, described(parts))
 
 
-def check_suspendable(place: Place, *, in_manager: bool) -> None:
+def check_suspendable(place: Place, *, in_manager: bool = False) -> None:
     """Refuse blocks that can be left in ways that a scope does not see."""
+    in_manager = in_manager or place.is_in_manager
     for node in own_nodes(place.node):
         if isinstance(node, (ast.Yield, ast.YieldFrom)) and not in_manager:
             raise Refused("the block has a `yield`, and closing the generator there would clean up")
@@ -111,8 +112,6 @@ def check_suspendable(place: Place, *, in_manager: bool) -> None:
             isinstance(node, ast.comprehension) and node.is_async
         ):
             raise Refused("the block awaits, and cancelling the task there would clean up")
-        if isinstance(node, (ast.Global, ast.Nonlocal)):
-            continue
 
 
 def new_cleanup(place: Place, spot: Spot, kind: str) -> Cleanup:
@@ -144,11 +143,7 @@ def finish(
     what: str,
 ) -> Fix:
     """Add the imports, and return the fix."""
-    around = place.around[-1]
-    if cleanup.needs_context_type and cleanup.context_type is None:
-        local = imports.need(change, aws.PACKAGE, "DurableContext", around, is_first_party)
-        if local != "DurableContext":
-            raise Refused("`DurableContext` means something else in this module")
+    add_context_type(change, place, cleanup, is_first_party)
     unsafe = place.is_narrowly_guarded or place.is_abandonable
     path = place.tree.source.path
     own = None if path == place.view.module.path else path
@@ -157,6 +152,16 @@ def finish(
         f"register {what} in a `terminal_scope`",
         change.edits(own),
     )
+
+
+def add_context_type(
+    change: Change, place: Place, cleanup: Cleanup, is_first_party: Callable[[str], bool]
+) -> None:
+    """Import the type of the actions' own context where an annotation needs it and nothing imports it."""
+    if cleanup.needs_context_type and cleanup.context_type is None:
+        local = imports.need(change, aws.PACKAGE, "DurableContext", place.around[-1], is_first_party)
+        if local != "DurableContext":
+            raise Refused("`DurableContext` means something else in this module")
 
 
 def scope_header(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from durable_lint.facts import model as m
 from durable_lint.fixes import imports, managers, names, scope
 from durable_lint.fixes.cleanup import Cleanup, called_name, step_arguments
-from durable_lint.fixes.place import Place, printable
+from durable_lint.fixes.place import Place, only_given, printable
 from durable_lint.fixes.tree import Change, FunctionNode, Refused, own_nodes, walk
 from durable_lint.project.suspension import Step
 from durable_lint.project.values import (
@@ -36,13 +36,39 @@ _KNOWN = frozenset({"callback", "push", "enter_context"})
 class Registration:
     """One registration on the stack: its statement, its call, and whether it has an effect."""
 
-    statement: ast.Expr | ast.Assign
+    statement: ast.Expr | ast.Assign | ast.AnnAssign
     call: ast.Call
     fact: m.Call
     method: str
     effect: bool
     values: frozenset[Value]
     """What is registered: a callable, or a manager."""
+
+
+@dataclass(frozen=True)
+class Decorated:
+    """A function that `@stack.callback` registers. What it does is not judged, so it counts as an effect."""
+
+    statement: ast.FunctionDef
+    effect = True
+    method = "decorator"
+    values: frozenset[Value] = frozenset()
+
+
+@dataclass(frozen=True)
+class Opening:
+    """How a stack is opened: its name, the call that makes it, and what else of the function is about it.
+
+    `made` is the statement that makes it before the block, with `before`, what is registered between the two;
+    None where the block's own header makes it.
+    """
+
+    name: str
+    call: ast.Call
+    made: ast.Assign | ast.AnnAssign | None = None
+    before: tuple[ast.stmt, ...] = ()
+    closing: ast.Name | None = None
+    """Where the block itself mentions the stack: in its header or its `finally`."""
 
 
 def rewrite(
@@ -54,22 +80,86 @@ def rewrite(
 ) -> Fix:
     """Return the fix for a stack that is entered by `with`. Raises `Refused`."""
     node, facts = place.node, place.facts
-    if place.isolated:
-        raise Refused("a stack is only rewritten in place")
     if not isinstance(node, ast.With) or not isinstance(facts, m.With):
         raise Refused("the stack is asynchronous")
     entry = node.items[facts.items.index(item)]
-    call = entry.context_expr
-    if not isinstance(call, ast.Call) or call.args or call.keywords:
-        raise Refused("the stack is made elsewhere")
-    if not any(
-        isinstance(v, External) and v.name == "contextlib.ExitStack"
-        for v in place.view.solver.value(frame, item.manager)
-    ):
+    made = entry.context_expr
+    if isinstance(made, ast.Name):
+        if len(node.items) > 1 or entry.optional_vars is not None:
+            raise Refused("the stack is made elsewhere, and not entered alone")
+        opening = _made_before(place, frame, made)
+        return _rewrite(place, opening, None, place_of, is_first_party)
+    if not isinstance(made, ast.Call) or not _is_plain(place, frame, made, item.manager):
         raise Refused("the stack is not a plain `ExitStack`")
     if not isinstance(entry.optional_vars, ast.Name):
         raise Refused("the stack has no name of its own")
-    found = _registrations(place, entry.optional_vars.id)
+    return _rewrite(place, Opening(entry.optional_vars.id, made), entry, place_of, is_first_party)
+
+
+def rewrite_finally(
+    place: Place,
+    frame: Frame,
+    place_of: Callable[[m.Try | m.With, m.ModuleFacts], Place],
+    is_first_party: Callable[[str], bool],
+) -> Fix:
+    """Return the fix for a stack that a `finally` closes, and does nothing else. Raises `Refused`."""
+    assert isinstance(place.node, (ast.Try, ast.TryStar))
+    match place.node.finalbody:
+        case [ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name() as stack, attr="close"), args=[]))]:
+            return _rewrite(place, _made_before(place, frame, stack), None, place_of, is_first_party)
+        case [ast.Expr(value=ast.Await())]:
+            raise Refused("the stack is asynchronous")
+    raise Refused(
+        "the `finally` does more than to close the stack: enter it by `with`, and it can be rewritten"
+    )
+
+
+def _is_plain(place: Place, frame: Frame, call: ast.Call, fact: m.Expression | None) -> bool:
+    if fact is None or call.args or call.keywords:
+        return False
+    values = place.view.solver.value(frame, fact)
+    return any(isinstance(v, External) and v.name == "contextlib.ExitStack" for v in values)
+
+
+def _made_before(place: Place, frame: Frame, stack: ast.Name) -> Opening:
+    """Return how a stack is opened that a statement right before the block makes."""
+    tree, name = place.tree, stack.id
+    around = tree.parent(place.node)
+    blocks = [value for _, value in ast.iter_fields(around) if isinstance(value, list)] if around else []
+    block = next(block for block in blocks if place.node in block)
+    before = block[: block.index(place.node)]
+    for index in range(len(before) - 1, -1, -1):
+        match before[index]:
+            case (
+                ast.Assign(targets=[ast.Name(id=target)], value=ast.Call() as call)
+                | ast.AnnAssign(target=ast.Name(id=target), value=ast.Call() as call)
+            ) as made if target == name:
+                if not _is_plain(place, frame, call, place.fact(call)):
+                    raise Refused("the stack is not a plain `ExitStack`")
+                if any(
+                    name in names.bound_by(n)
+                    for n in own_nodes(*place.function.body)
+                    if n not in set(walk(made))
+                ):
+                    raise Refused(f"`{name}` is bound more than once")
+                return Opening(name, call, made, tuple(before[index + 1 :]), stack)
+        if name not in names.read_names(before[index]) or not isinstance(
+            before[index], (ast.Expr, ast.Assign)
+        ):
+            raise Refused("other code stands between the block and what makes the stack")
+    raise Refused("the stack is made elsewhere")
+
+
+def _rewrite(
+    place: Place,
+    opening: Opening,
+    entry: ast.withitem | None,
+    place_of: Callable[[m.Try | m.With, m.ModuleFacts], Place],
+    is_first_party: Callable[[str], bool],
+) -> Fix:
+    if place.isolated:
+        raise Refused("a stack is only rewritten in place")
+    found = _registrations(place, opening)
     entered = [r for r in found if r.method == "enter_context" and r.effect]
     effects = [r for r in found if r.effect]
     mended: list[Value] = [v for r in effects for v in r.values if isinstance(v, Manager)]
@@ -79,17 +169,26 @@ def rewrite(
         return managers.mend(place.view, mended, place_of, place, is_first_party)
     if mended:
         raise Refused("it holds managers and callbacks: mend the managers first")
-    scope.check_suspendable(place, in_manager=False)
-    return _replace(place, entry, found, is_first_party)
+    scope.check_suspendable(place)
+    return _replace(place, opening, entry, found, is_first_party)
 
 
-def _registrations(place: Place, stack: str) -> list[Registration]:
+def _inside(place: Place) -> list[ast.stmt]:
+    """Return the statements during which the stack is open, handlers included."""
+    node = place.node
+    if isinstance(node, (ast.With, ast.AsyncWith)):
+        return list(node.body)
+    handled = [statement for handler in node.handlers for statement in handler.body]
+    return [*node.body, *handled, *node.orelse]
+
+
+def _registrations(place: Place, opening: Opening) -> list[Registration | Decorated]:
     """Return what is registered, in order. Raises `Refused` when the stack is used otherwise."""
-    tree = place.tree
-    inside = set(own_nodes(*place.node.body))
-    found: list[Registration] = []
+    stack = opening.name
+    inside = set(own_nodes(*opening.before, *_inside(place)))
+    found: list[Registration | Decorated] = []
     for node in names.reads(place.function):
-        if node.id != stack:
+        if node.id != stack or node is opening.closing:
             continue
         if node not in inside:
             if _in_other_block(place, node):
@@ -97,39 +196,61 @@ def _registrations(place: Place, stack: str) -> list[Registration]:
             raise Refused(
                 f"`{stack}` is used outside the block, or in a function inside it (line {node.lineno})"
             )
-        attribute = tree.parent(node)
-        call = tree.parent(attribute) if attribute is not None else None
-        statement = tree.parent(call) if call is not None else None
-        if (
-            not isinstance(attribute, ast.Attribute)
-            or not isinstance(call, ast.Call)
-            or call.func is not attribute
-            or attribute.attr not in _KNOWN
-            or not isinstance(statement, (ast.Expr, ast.Assign))
-        ):
-            raise Refused(f"`{stack}` is used in another way than to register (line {node.lineno})")
-        if isinstance(statement, ast.Assign) and attribute.attr != "enter_context":
-            raise Refused(f"what `{stack}.{attribute.attr}` returns is kept (line {node.lineno})")
-        if (
-            not call.args
-            or any(isinstance(a, ast.Starred) for a in call.args)
-            or any(k.arg is None for k in call.keywords)
-        ):
-            raise Refused(f"what is registered on line {node.lineno} cannot be seen")
-        fact = place.fact(call)
-        if not isinstance(fact, m.Call):
-            raise Refused(f"what is registered on line {node.lineno} cannot be seen")
-        effect = False
-        values: frozenset[Value] = frozenset()
-        for each in place.frames:
-            record = each.records.get(fact)
-            values |= place.view.solver.value(each, fact.arguments[0])
-            if record is not None and registered_effect(place.view, each, Step(fact, record)) is not None:
-                effect = True
-        found.append(Registration(statement, call, fact, attribute.attr, effect, values))
-    if names.bound(*place.node.body) & {stack}:
+        found.append(_registration(place, node))
+    if names.bound(*_inside(place)) & {stack}:
         raise Refused(f"`{stack}` is bound again inside the block")
-    return sorted(found, key=lambda r: tree.start(r.call))
+    return sorted(found, key=lambda r: (r.statement.lineno, r.statement.col_offset))
+
+
+def _registration(place: Place, node: ast.Name) -> Registration | Decorated:
+    """Return the registration that a mention of the stack makes."""
+    tree, stack = place.tree, node.id
+    attribute = tree.parent(node)
+    call = tree.parent(attribute) if attribute is not None else None
+    if isinstance(attribute, ast.Attribute) and isinstance(call, FunctionNode):
+        return _decorated(place, attribute, call)
+    statement = tree.parent(call) if call is not None else None
+    if (
+        not isinstance(attribute, ast.Attribute)
+        or not isinstance(call, ast.Call)
+        or call.func is not attribute
+        or attribute.attr not in _KNOWN
+        or not isinstance(statement, (ast.Expr, ast.Assign, ast.AnnAssign))
+    ):
+        raise Refused(f"`{stack}` is used in another way than to register (line {node.lineno})")
+    if not isinstance(statement, ast.Expr) and attribute.attr != "enter_context":
+        raise Refused(f"what `{stack}.{attribute.attr}` returns is kept (line {node.lineno})")
+    fact = place.fact(call)
+    if (
+        not call.args
+        or any(isinstance(a, ast.Starred) for a in call.args)
+        or any(k.arg is None for k in call.keywords)
+        or not isinstance(fact, m.Call)
+    ):
+        raise Refused(f"what is registered on line {node.lineno} cannot be seen")
+    effect = False
+    values: frozenset[Value] = frozenset()
+    for each in place.frames:
+        record = each.records.get(fact)
+        values |= place.view.solver.value(each, fact.arguments[0])
+        if record is not None and registered_effect(place.view, each, Step(fact, record)) is not None:
+            effect = True
+    return Registration(statement, call, fact, attribute.attr, effect, values)
+
+
+def _decorated(place: Place, decorator: ast.Attribute, function: FunctionNode) -> Decorated:
+    """Return the registration of `@stack.callback`."""
+    line = function.lineno
+    if decorator.attr != "callback" or not isinstance(function, ast.FunctionDef):
+        raise Refused(f"what is pushed on line {line} is told of the exception, or can swallow it")
+    arguments = function.args
+    if len(function.decorator_list) > 1 or names.parameters(function) or arguments.defaults:
+        raise Refused(f"the function on line {line} has other decorators, or parameters")
+    if any(
+        name.id == function.name and name not in set(walk(function)) for name in names.reads(place.function)
+    ):
+        raise Refused(f"`{function.name}` is called elsewhere too")
+    return Decorated(function)
 
 
 def _in_other_block(place: Place, node: ast.Name) -> bool:
@@ -145,44 +266,39 @@ def _in_other_block(place: Place, node: ast.Name) -> bool:
 
 
 def _replace(
-    place: Place, entry: ast.withitem, found: list[Registration], is_first_party: Callable[[str], bool]
+    place: Place,
+    opening: Opening,
+    entry: ast.withitem | None,
+    found: list[Registration | Decorated],
+    is_first_party: Callable[[str], bool],
 ) -> Fix:
     tree = place.tree
-    assert isinstance(place.facts, m.With)
-    spot = place.context([place.facts.body])
+    spot = place.context(_blocks(place))
     terminal = place.terminal_name
-    cleanup = Cleanup(place, spot, terminal, "cleanup")
+    cleanup = scope.new_cleanup(place, spot, "cleanup")
     change = Change(tree)
-    opening = scope.scope_header(change, place, spot, terminal, is_first_party)
+    header = scope.scope_header(change, place, spot, terminal, is_first_party)
     kept = _kept(place, found)
-    end = tree.end(entry.optional_vars) if entry.optional_vars else tree.end(entry.context_expr)
-    start = tree.start(entry.context_expr)
-    if tree.comments_in(start, end):
-        raise Refused("comments stand inside its header")
-    stack = tree.text[start:end]
-    if not kept:
-        text = opening
-    elif tree.start(kept[0].call) < tree.start(next(r for r in found if r not in kept).call):
-        text = f"{stack}, {opening}"  # the actions run first, as they did
+    stack = f"{tree.slice(opening.call)} as {opening.name}"
+    if kept:
+        first = next(r for r in found if r not in kept)
+        is_outside = tree.start(kept[0].statement) < tree.start(first.statement)
+        header = f"{stack}, {header}" if is_outside else f"{header}, {stack}"  # the actions run when they did
+    if entry is not None:
+        start, end = tree.start(entry.context_expr), tree.end(entry.optional_vars or entry.context_expr)
+        if tree.comments_in(start, end):
+            raise Refused("comments stand inside its header")
+        change.replace(start, end, header)
+        deeper = (0, 0)
     else:
-        text = f"{opening}, {stack}"
-    change.replace(start, end, text)
+        deeper = _open_early(change, place, opening, header)
     for registration in found:
         if registration not in kept:
-            _Writer(place, cleanup, spot, change).write(registration)
+            _Writer(place, cleanup, spot, change, deeper).write(registration)
     if not kept:
-        func = entry.context_expr.func  # type: ignore[attr-defined]
-        name = func.id if isinstance(func, ast.Name) else getattr(getattr(func, "value", None), "id", "")
-        gone = {name: 1} if name else {}
-        for registration in found:
-            if registration.method == "enter_context" and isinstance(registration.call.args[0], ast.Call):
-                closing = registration.call.args[0].func
-                while isinstance(closing, ast.Attribute):
-                    closing = closing.value
-                if isinstance(closing, ast.Name):
-                    gone[closing.id] = gone.get(closing.id, 0) + 1
-        imports.drop_unused(change, gone)
-    unsafe = place.is_narrowly_guarded or place.is_abandonable
+        _drop_names(change, opening, found)
+    unsafe = place.is_narrowly_guarded or place.is_abandonable or bool(opening.before)
+    scope.add_context_type(change, place, cleanup, is_first_party)
     return Fix(
         Applicability.UNSAFE if unsafe else Applicability.SAFE,
         "register what the stack holds in a `terminal_scope`",
@@ -190,18 +306,81 @@ def _replace(
     )
 
 
-def _kept(place: Place, found: list[Registration]) -> list[Registration]:
+def _blocks(place: Place) -> list[tuple[m.Statement, ...]]:
+    facts = place.facts
+    if isinstance(facts, m.With):
+        return [facts.body]
+    return [facts.body, *(handler.body for handler in facts.handlers), facts.orelse]
+
+
+def _open_early(change: Change, place: Place, opening: Opening, header: str) -> tuple[int, int]:
+    """Open the scope where the stack was made, and take away the block's own header and its `finally`.
+
+    Returns by how many levels the statements before the block and inside it are indented.
+    """
+    tree, node, unit, made = place.tree, place.node, place.unit, opening.made
+    assert made is not None
+    newline = tree.source.newline
+    if not tree.starts_line(node) or not tree.starts_line(node.body[0]) or not tree.starts_line(made):
+        raise Refused("other code stands on the line of the block or of what makes the stack")
+    comments: list[str] = []
+    change.replace(tree.start(made), tree.end(made), f"with {header}:")
+    is_try = isinstance(node, (ast.Try, ast.TryStar))
+    start = tree.start(node)
+    colon = tree.colon(start) if is_try else _colon_after(place, tree.end(node.items[-1].context_expr))  # type: ignore[union-attr]
+    last = tree.row_of(colon)
+    change.indent((made.end_lineno or made.lineno) + 1, node.lineno - 1, unit)
+    outer = tree.indent(node.lineno)
+    keeps_handlers = is_try and bool(node.handlers or node.orelse)  # type: ignore[union-attr]
+    if keeps_handlers:
+        change.indent(node.lineno, _finally_row(place) - 1, unit)
+    else:
+        comments += [c.text for c in tree.comments_in(start, tree.row_end(last))]
+        kept = "".join(f"{outer}{unit}{text}{newline}" for text in comments)
+        change.replace(tree.row_start(node.lineno), tree.row_end(last), kept)
+    if is_try:
+        first, end = tree.row_start(_finally_row(place)), tree.row_end(node.end_lineno or node.lineno)
+        said = "".join(f"{outer}{unit}{c.text}{newline}" for c in tree.comments_in(first, end))
+        change.replace(first, end, said)
+    return 1, int(keeps_handlers)
+
+
+def _finally_row(place: Place) -> int:
+    at = place.facts.finally_at  # type: ignore[union-attr]
+    if at is None:
+        raise Refused("its `finally` cannot be found")
+    return at.row
+
+
+def _colon_after(place: Place, at: int) -> int:
+    return managers.header_colon(place, at, place.node.body[0])
+
+
+def _drop_names(change: Change, opening: Opening, found: list[Registration | Decorated]) -> None:
+    """Take out the imports of what made the stack and what it entered, where nothing else reads them."""
+    gone: dict[str, int] = {}
+    made = [
+        opening.call,
+        *(r.call.args[0] for r in found if isinstance(r, Registration) and r.method == "enter_context"),
+    ]
+    for expression in made:
+        root = expression.func if isinstance(expression, ast.Call) else expression
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if isinstance(root, ast.Name):
+            gone[root.id] = gone.get(root.id, 0) + 1
+    imports.drop_unused(change, gone)
+
+
+def _kept(place: Place, found: list[Registration | Decorated]) -> list[Registration | Decorated]:
     """Return the process-local registrations that stay on the stack, so that they still run with the invocation."""
     local = [r for r in found if not r.effect]
     effects = [r for r in found if r.effect]
     if not local:
         return []
     start = place.tree.start
-    in_order = all(start(r.call) < start(effects[0].call) for r in local)
-    in_reverse = all(start(r.call) > start(effects[-1].call) for r in local)
-    looped = any(_loops(place, r.call) for r in found)
-    if looped and not in_order and not in_reverse:
-        in_order = in_reverse = False
+    in_order = all(start(r.statement) < start(effects[0].statement) for r in local)
+    in_reverse = all(start(r.statement) > start(effects[-1].statement) for r in local)
     if in_order or in_reverse:
         return local
     if any(r.method == "enter_context" for r in local):
@@ -228,10 +407,15 @@ class _Writer:
     cleanup: Cleanup
     spot: Spot
     change: Change
+    deeper: tuple[int, int]
+    """By how many levels the statements before the block and inside it are indented."""
 
-    def write(self, registration: Registration) -> None:
+    def write(self, registration: Registration | Decorated) -> None:
         tree = self.place.tree
         self.defaults: list[tuple[str, str]] = []
+        if isinstance(registration, Decorated):
+            self._decorated(registration.statement)
+            return
         statement, call = registration.statement, registration.call
         if tree.comments_in(tree.start(statement), tree.end(statement)):
             raise Refused(f"comments stand inside the registration on line {call.lineno}")
@@ -241,8 +425,35 @@ class _Writer:
         if not isinstance(statement, ast.Expr):
             raise Refused(f"the registration on line {call.lineno} is kept")
         text = self._push(registration) if registration.method == "push" else self._callback(registration)
-        text = tree.fitted(text, tree.indent(statement.lineno), self.place.unit)
+        text = tree.fitted(text, self._indent(statement), self.place.unit)
         self.change.replace(tree.start(statement), tree.end(statement), text)
+
+    def _indent(self, statement: ast.stmt) -> str:
+        """Return the indentation that a statement will have."""
+        indent = self.place.tree.indent(statement.lineno)
+        before, inside = self.deeper
+        return indent + self.place.unit * (before if statement.lineno < self.place.node.lineno else inside)
+
+    def _decorated(self, function: ast.FunctionDef) -> None:
+        """Leave the function where it is, and register it behind its body, where its decorator did."""
+        tree, change = self.place.tree, self.change
+        decorator = function.decorator_list[0]
+        row = decorator.lineno
+        if self.cleanup.context_uses([function]):
+            raise Refused(f"`{function.name}` uses the context: register it by `cleanup_in_context`")
+        if tree.comments_in(tree.row_start(row), tree.row_end(row)) or function.lineno != row + 1:
+            raise Refused(f"comments stand beside the decorator on line {row}")
+        change.replace(tree.row_start(row), tree.row_end(row), "")
+        opened = tree.text.index("(", tree.start(function))
+        parameter = self.cleanup.unused(function)
+        typed = ": object" if function.returns is not None else ""
+        change.insert(opened + 1, parameter + typed)
+        end = tree.row_end(function.end_lineno or function.lineno)
+        newline, indent = tree.source.newline, self._indent(function)
+        name = printable(function.name, "cleanup")
+        call = f'{self.cleanup.terminal}.cleanup({function.name}, name="{name}")'
+        ending = "" if tree.text[:end].endswith(("\n", "\r")) else newline
+        change.insert(end, f"{ending}{newline}{indent}{tree.fitted(call, indent, self.place.unit)}{newline}")
 
     # ------------------------------------------------ callbacks
 
@@ -254,11 +465,9 @@ class _Writer:
             return self._durable_method(registration, methods)
         if self._suspends(registration):
             return self._in_context(registration)
-        parameter = self._unused(target, *given, *call.keywords)
+        parameter = self.cleanup.unused(target, *given, *call.keywords)
         called = self._called(target, given, call.keywords)
-        return self._registered(
-            "cleanup", parameter, called, called_name(ast.Call(target, [], [])) or "cleanup"
-        )
+        return self._registered("cleanup", parameter, called, _name_for(target))
 
     def _suspends(self, registration: Registration) -> bool:
         view = self.place.view
@@ -305,13 +514,12 @@ class _Writer:
                     raise Refused("it registers something that reaches a durable context by itself")
         self.replaced = {id(use): parameter for use in replaced}
         called = self._called(target, given, call.keywords)
-        name = called_name(ast.Call(target, [], [])) or "cleanup"
-        return self._registered("cleanup_in_context", parameter, called, name)
+        return self._registered("cleanup_in_context", parameter, called, _name_for(target))
 
     def _is_own(self, action: Frame, target: ast.expr) -> bool:
         """Whether what is registered makes durable calls only on the context that it will be given."""
         if not isinstance(target, ast.Lambda):
-            return self.cleanup.only_own(action, set())
+            return only_given(self.place.view, action)
         suspensions = self.place.view.suspensions
         return all(
             self.cleanup.is_given(step)
@@ -322,7 +530,10 @@ class _Writer:
     replaced: dict[int, str] | None = None
 
     def _called(self, target: ast.expr, given: Sequence[ast.expr], keywords: Sequence[ast.keyword]) -> str:
-        if isinstance(target, ast.Lambda) and not given and not keywords and not names.parameters(target):
+        if isinstance(target, ast.Lambda) and not given and not keywords and _has_only_defaults(target):
+            arguments = target.args
+            for argument, default in zip(arguments.args, arguments.defaults, strict=True):
+                self.defaults.append((argument.arg, self._one_line(self._replaced_text(default))))
             return self._one_line(self._replaced_text(target.body))
         texts = [self._argument(argument) for argument in given]
         texts += [f"{keyword.arg}={self._argument(keyword.value)}" for keyword in keywords]
@@ -344,6 +555,8 @@ class _Writer:
         if self.replaced and isinstance(target, ast.Attribute) and id(target.value) in self.replaced:
             return f"{self.replaced[id(target.value)]}.{target.attr}"
         if isinstance(target, ast.Lambda):
+            if not all(self._keeps_value(d) for d in (*target.args.defaults, *target.args.kw_defaults) if d):
+                raise Refused("it registers a lambda whose defaults may change")
             return f"({self._one_line(self._replaced_text(target))})"
         if isinstance(target, (ast.Name, ast.Attribute)) and self._keeps_value(target):
             return tree.slice(target)
@@ -371,13 +584,6 @@ class _Writer:
         if "\n" in text or "\r" in text:
             raise Refused("a registration with an argument of several lines")
         return text
-
-    def _unused(self, *nodes: ast.AST) -> str:
-        return (
-            "_"
-            if "_" not in names.mentioned(*nodes)
-            else names.fresh("step_context", names.mentioned(*nodes))
-        )
 
     def _registered(self, method: str, parameter: str, called: str, name: str) -> str:
         listed = [parameter]
@@ -417,7 +623,7 @@ class _Writer:
         """Whether a name has one binding at most, and none in a loop that the scope is around."""
         place = self.place
         function = place.function
-        if name in names.changed_inside_functions(place.tree.tree):
+        if name in place.tree.rebound:
             return False
         binding = [n for n in own_nodes(*function.body) if name in set(names.bound_by(n))]
         if name in names.parameters(function):
@@ -453,11 +659,11 @@ class _Writer:
         if isinstance(target, ast.Lambda):
             if names.parameters(target) & names.read_names(target.body):
                 raise Refused(f"what is pushed on line {call.lineno} is told of the exception")
-            parameter = self._unused(target.body)
+            parameter = self.cleanup.unused(target.body)
             called = self._one_line(self.place.tree.slice(target.body))
             return self._registered("cleanup", parameter, called, called_name(target.body) or "cleanup")
         called = f"{self._function(target)}(None, None, None)"
-        return self._registered("cleanup", "_", called, called_name(ast.Call(target, [], [])) or "cleanup")
+        return self._registered("cleanup", "_", called, _name_for(target))
 
     def _enter(self, registration: Registration) -> None:
         tree = self.place.tree
@@ -474,24 +680,41 @@ class _Writer:
         if not tree.starts_line(statement):
             raise Refused(f"other code stands on line {call.lineno}")
         thing = manager.args[0]
-        newline, indent = tree.source.newline, tree.indent(statement.lineno)
+        newline, indent = tree.source.newline, self._indent(statement)
         text = tree.slice(thing)
         if isinstance(statement, ast.Assign):
             if len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
                 raise Refused(f"what is entered on line {call.lineno} has no name of its own")
-            name = statement.targets[0].id
+            name = target = statement.targets[0].id
+        elif isinstance(statement, ast.AnnAssign):
+            if not isinstance(statement.target, ast.Name):
+                raise Refused(f"what is entered on line {call.lineno} has no name of its own")
+            name = statement.target.id
+            target = f"{name}: {tree.slice(statement.annotation)}"
         else:
             wanted = printable(managers.made_by(thing), "resource").replace("-", "_")
-            name = names.fresh(wanted, self.place.taken | self.cleanup.defined)
+            name = target = names.fresh(wanted, self.place.taken | self.cleanup.defined)
             self.cleanup.defined.add(name)
         shown = name
         if not self._is_bound_once(name) or _loops(self.place, statement):
             self.defaults.append((name, name))
         label = printable(f"close_{name}", "close")
         lines = (
-            f"{name} = {text}{newline}{indent}{self._registered('cleanup', '_', f'{shown}.close()', label)}"
+            f"{target} = {text}{newline}{indent}{self._registered('cleanup', '_', f'{shown}.close()', label)}"
         )
         self.change.replace(tree.start(statement), tree.end(statement), lines)
+
+
+def _name_for(target: ast.expr) -> str:
+    """Return the name of an action that calls `target`."""
+    called = target if isinstance(target, ast.Lambda) else ast.Call(target, [], [])
+    return called_name(called) or "cleanup"
+
+
+def _has_only_defaults(function: ast.Lambda) -> bool:
+    arguments = function.args
+    others = (*arguments.posonlyargs, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
+    return not any(others) and len(arguments.args) == len(arguments.defaults)
 
 
 def _is_self(value: ast.expr) -> bool:

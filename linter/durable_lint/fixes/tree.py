@@ -55,7 +55,10 @@ class Comment(NamedTuple):
 
 
 class SourceTree:
-    """A file's text with its tree. Raises `Refused` when its tokens cannot be told apart."""
+    """A file's text with its tree, whose `nodes` come from the outside in.
+
+    Raises `Refused` when its tokens cannot be told apart.
+    """
 
     def __init__(self, source: SourceText) -> None:
         self.source = source
@@ -78,6 +81,20 @@ class SourceTree:
             if isinstance(node, kind) and _at(node) == at:
                 return node
         raise Refused("its place in the file cannot be found")
+
+    @cached_property
+    def mentioned(self) -> frozenset[str]:
+        """Every name that the file mentions: what a new name in it must not be."""
+        from durable_lint.fixes import names
+
+        return frozenset(names.mentioned(self.tree))
+
+    @cached_property
+    def rebound(self) -> frozenset[str]:
+        """The names that functions of the file rebind through `nonlocal` or `global`."""
+        from durable_lint.fixes import names
+
+        return frozenset(names.changed_inside_functions(self.tree))
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         return self._parents.get(node)
@@ -241,7 +258,8 @@ class SourceTree:
                 and self.source.lines[row - 1].strip()
             ):
                 at = self.row_start(row)
-                changes.append((at, at + len(old), new))
+                if not any(first < at < last for first, last, _ in replacements):
+                    changes.append((at, at + len(old), new))
         for first, last, text in sorted(changes):
             pieces += self.text[done:first], text
             done = last

@@ -437,6 +437,98 @@ CASES = [
             return text.upper()
         """,
     ),
+    case(
+        "cleanup_takes_from_a_list_of_the_object",
+        """
+        return Holding(context).run(event)
+        """,
+        "held",
+        before="""
+        class Holding:
+            def __init__(self, stage: DurableContext):
+                self.stage = stage
+                self.held = ["a", "b"]
+
+            def run(self, event):
+                try:
+                    if event["pause"]:
+                        self.stage.wait(Duration.from_seconds(1), name="pause")
+                finally:
+                    note(NAME, self.held.pop())
+                return len(self.held)
+        """,
+    ),
+    case(
+        "cleanup_takes_from_a_service_of_the_object",
+        """
+        return Serving(context).run(event)
+        """,
+        before="""
+        class Registry:
+            def remove(self, key):
+                note(NAME, f"remove {key}")
+
+
+        class Serving:
+            def __init__(self, stage: DurableContext):
+                self.stage = stage
+                self.registry = Registry()
+
+            def run(self, event):
+                try:
+                    if event["pause"]:
+                        self.stage.wait(Duration.from_seconds(1), name="pause")
+                finally:
+                    self.registry.remove("a")
+                return self.registry is None
+        """,
+    ),
+    case(
+        "step_in_the_cleanup_changes_a_list_that_is_read_later",
+        """
+        items = ["a", "b"]
+        try:
+            PAUSE
+        finally:
+            context.step(lambda _: note(NAME, f"end {items.copy().pop()}"), name="end")
+        return items
+        """,
+    ),
+    case(
+        "walrus_in_the_cleanup",
+        """
+        vm = {"id": "a"}
+        try:
+            PAUSE
+            FAIL
+        finally:
+            if (ident := vm.get("id")) and event:
+                note(NAME, f"end {ident}")
+            del vm
+        return "done"
+        """,
+        None,
+        "del vm",
+    ),
+    case(
+        "container_that_a_strict_function_fills",
+        """
+        return container_that_a_strict_function_fills_work(event, context)
+        """,
+        "annotate it",
+        before="""
+        def container_that_a_strict_function_fills_work(event: dict[str, bool], stage: DurableContext) -> int:
+            workers = []
+            try:
+                workers.append("a")
+                if event["pause"]:
+                    stage.wait(Duration.from_seconds(1), name="pause")
+            finally:
+                for worker in workers:
+                    note(NAME, worker)
+            return len(workers)
+        """,
+    ),
     # ------------------------------------------------ exits
     case(
         "return_in_the_body",
@@ -470,7 +562,67 @@ CASES = [
             note(NAME, "end")
             return "always"
         """,
-        "return",
+        None,
+        "except Exception:",
+    ),
+    case(
+        "return_alone_in_the_finally",
+        """
+        try:
+            for turn in range(3):
+                if turn:
+                    break
+            PAUSE
+            FAIL
+        finally:  # come what may
+            # this
+            return {
+                "done": turn,
+            }  # and that
+        """,
+        None,
+        "except Exception:",
+        "# come what may",
+        "# this",
+        "# and that",
+    ),
+    case(
+        "continue_at_the_end_of_the_finally",
+        """
+        for turn in range(2):
+            try:
+                PAUSE
+                FAIL
+            finally:
+                note(NAME, f"end {turn}")
+                continue
+        return "done"
+        """,
+        None,
+        "except Exception:",
+    ),
+    case(
+        "return_in_the_finally_overrides_one_in_the_body",
+        """
+        try:
+            PAUSE
+            return "body"
+        finally:
+            return "always"
+        """,
+        "exits of its own",
+    ),
+    case(
+        "return_in_the_finally_of_a_try_with_handlers",
+        """
+        try:
+            PAUSE
+        except ValueError:
+            note(NAME, "handled")
+        finally:
+            return "always"
+        """,
+        "only its author",
     ),
     case(
         "conditional_continue_in_the_finally",
@@ -710,6 +862,23 @@ CASES = [
         before="from aws_durable_execution_sdk_python.exceptions import SuspendExecution",
     ),
     case(
+        "suspension_is_named_above_a_handler_for_everything",
+        """
+        try:
+            PAUSE
+            FAIL
+        except SuspendExecution:
+            note(NAME, "suspended")
+            raise
+        except (KeyError, BaseException):
+            return "handled"
+        return "done"
+        """,
+        None,
+        "except (KeyError, Exception):",
+        before="from aws_durable_execution_sdk_python.exceptions import SuspendExecution",
+    ),
+    case(
         "suspension_is_all_that_is_named",
         """
         try:
@@ -905,6 +1074,25 @@ CASES = [
         None,
         "action_context.run_in_child_context(lambda context: context.step(",
     ),
+    case(
+        "cleanup_is_one_durable_call_over_several_lines",
+        """
+        try:
+            PAUSE
+            FAIL
+        finally:
+            # close it
+            context.run_in_child_context(
+                lambda child: note_step(child, NAME, "end"),
+                name="close",
+            )  # at last
+        return "done"
+        """,
+        None,
+        "cleanup_in_context",
+        "lambda action_context: action_context.run_in_child_context(",
+        "# at last",
+    ),
     # ------------------------------------------------ coroutines and generators
     case(
         "generator_of_batches",
@@ -930,6 +1118,25 @@ CASES = [
         finally: note(NAME, "end"); note(NAME, "last")
         return "done"
         """,
+    ),
+    case(
+        "calls_that_go_on_behind_a_backslash",
+        """
+        try:
+            context \\
+                .run_in_child_context(lambda inner: pause_if(inner, event), name="pause")
+            FAIL
+        finally:
+            note(NAME, "one" + \\
+                 "two")
+            context \\
+                .step(lambda _: note(
+                    NAME, "end"
+                ), name="end")
+        return "done"
+        """,
+        None,
+        "terminal.cleanup(lambda _: note(",
     ),
     case(
         "strings_over_several_lines",
@@ -1034,6 +1241,49 @@ CASES = [
         """,
     ),
     case(
+        "generator_manager_that_undoes",
+        """
+        with transaction(context) as held:
+            PAUSE
+            FAIL
+            return held
+        """,
+        None,
+        "terminal.compensate(",
+        before="""
+        @contextlib.contextmanager
+        def transaction(stage: DurableContext):
+            try:
+                yield "held"
+                stage.step(lambda _: note(NAME, "commit"), name="commit")
+            except BaseException:
+                note(NAME, "undo")
+                raise
+        """,
+    ),
+    case(
+        "generator_manager_that_undoes_or_commits",
+        """
+        with transaction_with_else(context) as held:
+            PAUSE
+            FAIL
+        return held
+        """,
+        None,
+        "except Exception:",
+        before="""
+        @contextlib.contextmanager
+        def transaction_with_else(stage: DurableContext):
+            try:
+                yield "held"
+            except BaseException:
+                stage.step(lambda _: note(NAME, "undo"), name="undo")
+                raise
+            else:
+                stage.step(lambda _: note(NAME, "commit"), name="commit")
+        """,
+    ),
+    case(
         "generator_manager_that_swallows_errors",
         """
         with lenient(context):
@@ -1104,6 +1354,42 @@ CASES = [
             FAIL
             return f"{one}{three}"
         """,
+    ),
+    case(
+        "closing_on_lines_of_its_own",
+        """
+        with (
+            contextlib.nullcontext(1) as one,  # the first
+            contextlib.closing(Session(NAME, "two")) as two,  # the second
+            contextlib.nullcontext(two.key) as three,
+        ):
+            PAUSE
+            FAIL
+            return f"{one}{three}"
+        """,
+        None,
+        "# the first",
+        "# the second",
+    ),
+    case(
+        "closing_whose_call_is_broken",
+        """
+        with contextlib.closing(
+            Session(NAME, "one")
+        ), contextlib.closing(Session(NAME, "two")):
+            PAUSE
+            FAIL
+        return "done"
+        """,
+    ),
+    case(
+        "closing_that_is_made_elsewhere",
+        """
+        manager = contextlib.closing(Session(NAME, "one"))
+        with manager:
+            PAUSE
+        """,
+        "made elsewhere",
     ),
     case(
         "unknown_manager",
@@ -1216,6 +1502,207 @@ CASES = [
         """,
         None,
         "with contextlib.ExitStack() as stack, terminal_scope(",
+    ),
+    case(
+        "stack_that_a_finally_closes",
+        """
+        stack = contextlib.ExitStack()  # all of them
+        stack.callback(note, NAME, "first")
+        try:  # the work
+            stack.callback(lambda: note(NAME, "second"))
+            session: object = stack.enter_context(contextlib.closing(Session(NAME, "third")))
+            PAUSE
+            FAIL
+        finally:
+            # let go
+            stack.close()  # now
+        return "done"
+        """,
+        None,
+        "# all of them",
+        "# the work",
+        "# let go",
+        "# now",
+        "session: object = Session(",
+        'name="note"',
+    ),
+    case(
+        "stack_that_a_finally_closes_beside_handlers",
+        """
+        stack = contextlib.ExitStack()
+        try:
+            stack.callback(note, NAME, "end")
+            PAUSE
+            FAIL
+        except ValueError:
+            stack.callback(note, NAME, "after the failure")
+            return "failed"
+        else:
+            return "done"
+        finally:
+            stack.close()
+        """,
+    ),
+    case(
+        "stack_that_a_finally_closes_after_another_cleanup",
+        """
+        stack = contextlib.ExitStack()
+        try:
+            stack.callback(note, NAME, "second")
+            PAUSE
+            FAIL
+        finally:
+            note(NAME, "first")
+            stack.close()
+        return "done"
+        """,
+        None,
+        "terminal_2.cleanup(",
+    ),
+    case(
+        "stack_that_a_finally_closes_with_something_process_local",
+        """
+        stack = contextlib.ExitStack()
+        try:
+            stack.callback(logger.info, "closed")
+            stack.callback(note, NAME, "end")
+            PAUSE
+            FAIL
+        finally:
+            stack.close()
+        return "done"
+        """,
+        None,
+        "with contextlib.ExitStack() as stack, terminal_scope(",
+    ),
+    case(
+        "stack_of_managers_that_a_finally_closes",
+        """
+        stack = contextlib.ExitStack()
+        try:
+            held = stack.enter_context(closed_by_finally(context, "a"))
+            PAUSE
+            FAIL
+            return held
+        finally:
+            stack.close()
+        """,
+        None,
+        "stack.enter_context(closed_by_finally(",
+        before="""
+        @contextlib.contextmanager
+        def closed_by_finally(stage: DurableContext, vm):
+            try:
+                yield vm
+            finally:
+                note(NAME, f"end {vm}")
+        """,
+    ),
+    case(
+        "stack_that_is_made_long_before",
+        """
+        stack = contextlib.ExitStack()
+        note_step(context, NAME, "take")
+        stack.callback(note, NAME, "end")
+        try:
+            PAUSE
+        finally:
+            stack.close()
+        """,
+        "other code stands between",
+    ),
+    case(
+        "stack_that_is_made_before_its_with",
+        """
+        for turn in range(2):
+            stack = contextlib.ExitStack()
+            with stack:  # open
+                stack.callback(note, NAME, f"end {turn}")
+                PAUSE
+                FAIL
+        return "done"
+        """,
+        None,
+        "# open",
+    ),
+    case(
+        "stack_with_a_decorated_function",
+        """
+        with contextlib.ExitStack() as stack:
+            stack.callback(note, NAME, "last")
+
+            @stack.callback
+            def tell():
+                # all of them
+                note(NAME, "second")
+
+            @stack.callback
+            def _() -> None: note(NAME, "first")
+
+            PAUSE
+            FAIL
+        return "done"
+        """,
+        None,
+        'terminal.cleanup(tell, name="tell")',
+        "def _(step_context: object) -> None:",
+    ),
+    case(
+        "stack_with_a_decorated_function_that_is_called_too",
+        """
+        with contextlib.ExitStack() as stack:
+            stack.callback(note, NAME, "last")
+
+            @stack.callback
+            def tell():
+                note(NAME, "second")
+
+            tell()
+            PAUSE
+        """,
+        "called elsewhere",
+    ),
+    case(
+        "stack_with_a_decorated_function_that_is_pushed",
+        """
+        with contextlib.ExitStack() as stack:
+            stack.callback(note, NAME, "last")
+
+            @stack.push
+            def tell(*error):
+                return note(NAME, "second")
+
+            PAUSE
+        """,
+        "told of the exception",
+    ),
+    case(
+        "stack_with_a_lambda_that_keeps_a_value",
+        """
+        vm = "first"
+        with contextlib.ExitStack() as stack:
+            for part in ("a", "b"):
+                stack.callback(lambda part=part: context.step(lambda _: note(NAME, part), name=part))
+            stack.callback(lambda vm=vm: note(NAME, vm))
+            vm = "second"
+            PAUSE
+            FAIL
+        return vm
+        """,
+        None,
+        "lambda action_context, part=part: action_context.step(",
+        "lambda *_, vm=vm: note(",
+    ),
+    case(
+        "stack_with_a_lambda_that_keeps_a_value_and_is_given_one",
+        """
+        vm = "first"
+        with contextlib.ExitStack() as stack:
+            stack.callback(lambda word, vm=vm: note(NAME, f"{word} {vm}"), "end")
+            vm = "second"
+            PAUSE
+        """,
+        "defaults may change",
     ),
     case(
         "stack_with_a_pushed_function_that_swallows",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from textwrap import dedent
+from textwrap import dedent, indent
 from typing import TYPE_CHECKING
 
 import pytest
@@ -244,3 +244,171 @@ def test_code_with_a_scope_is_mended_too(tmp_path: Path) -> None:
     assert sorted(finding.code for finding in done.fixed) == ["LDC401", "LDC403"]
     assert b"        child.wait(1)" in after
     assert b"lambda _, vm=vm: ec2" in after
+
+
+def scoped(body: str) -> str:
+    """Return a handler that registers on a scope."""
+    return f"""\
+from aws_durable_execution_sdk_python import StepContext
+from durable_runtime import terminal_scope
+
+
+def tell(ctx: DurableContext, what: str) -> None:
+    ctx.step(lambda _: ec2.create_tags(Tags=[what]), name="tell")
+
+
+def far(_):
+    ec2.terminate_instances()
+
+
+@durable_execution
+def handler(event: dict[str, str], context: DurableContext) -> None:
+    with terminal_scope(context, name="all") as terminal:
+{indent(dedent(body), " " * 8)}"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (
+            """\
+            terminal.cleanup(lambda _: context.wait(1), name="end", config=None)
+            """,
+            """\
+            terminal.cleanup_in_context(lambda action_context: action_context.wait(1), name="end", config=None)
+            """,
+        ),
+        (
+            """\
+            def undo(step_context: StepContext) -> None:
+                step_context.logger.info("undoing")
+                ec2.terminate_instances()
+                context.step(lambda context: ec2.stop_instances(), name="stop")
+                tell(context, "undone")
+
+            terminal.compensate(func=undo)
+            """,
+            """\
+            def undo(action_context: DurableContext) -> None:
+                action_context.logger.info("undoing")
+                action_context.step(lambda _: ec2.terminate_instances(), name="terminate-instances")
+                action_context.step(lambda context: ec2.stop_instances(), name="stop")
+                tell(action_context, "undone")
+
+            terminal.compensate_in_context(func=undo)
+            """,
+        ),
+    ],
+    ids=["lambda", "def"],
+)
+def test_an_action_that_makes_durable_calls_gets_a_context_of_its_own(
+    body: str, expected: str, tmp_path: Path
+) -> None:
+    done = rewrite(tmp_path, scoped(body))
+    (after,) = done.contents.values()
+    assert not done.result.findings, [f.no_fix for f in done.result.findings]
+    assert indent(dedent(expected), " " * 8) in after.decode()
+    assert b"StepContext" not in after or b"def undo" not in after
+    assert not rewrite(tmp_path, scoped(body), unsafe=False).contents, "other code runs, so it is unsafe"
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (
+            'terminal.cleanup(lambda _: context.wait(1), name="end", config=ONCE)',
+            "configuration has no place",
+        ),
+        (
+            'vm = terminal.acquire(launch, release=lambda vm, _: context.wait(1), name="vm")',
+            "no context form",
+        ),
+        ("terminal.cleanup(lambda sc: context.step(lambda _: ec2.stop(sc)))", "more than logging"),
+        ("terminal.cleanup(lambda _, vm=1: context.wait(vm))", "other parameters"),
+        ("terminal.cleanup(lambda _: ec2.stop(vm=context.wait(1)))", "made again by a replay"),
+        ("terminal.cleanup(functools.partial(tell, context))", "written elsewhere"),
+        ("end = lambda: context.wait(1)\nterminal.cleanup(lambda _: end())", "other than by its name"),
+        ("def end(_):\n    context.wait(1)\nterminal.cleanup(end)\nend(None)", "used elsewhere"),
+    ],
+)
+def test_an_action_is_left_where_a_context_of_its_own_would_not_do(
+    body: str, why: str, tmp_path: Path
+) -> None:
+    done = rewrite(tmp_path, scoped("import functools\n" + body))
+    assert not done.contents
+    found = [finding for finding in done.result.findings if finding.code == "LDC402"]
+    assert found and all(finding.fix is None for finding in found)
+    assert why in found[0].no_fix
+
+
+def test_a_late_registration_moves_up_with_its_comments_and_its_function(tmp_path: Path) -> None:
+    done = rewrite(
+        tmp_path,
+        scoped("""\
+            vm = context.step(lambda _: launch(), name="vm")
+            disk = context.step(lambda _: attach(), name="disk")
+            # give back
+            terminal.cleanup(
+                lambda _: ec2.terminate_instances(InstanceIds=[vm]), name="end"
+            )  # first
+
+            def detach(_):
+                ec2.detach_volume(disk)
+
+            terminal.cleanup(detach)
+            net = context.step(lambda _: connect(), name="net")
+            context.wait(1)
+
+            # the net
+            def disconnect(_):
+                ec2.delete_subnet(net)
+
+            terminal.cleanup(disconnect)
+            """),
+    )
+    (after,) = done.contents.values()
+    assert [finding.code for finding in done.fixed] == ["LDC404", "LDC404"]
+    assert not done.result.findings
+    expected = """\
+            vm = context.step(lambda _: launch(), name="vm")
+            # give back
+            terminal.cleanup(
+                lambda _: ec2.terminate_instances(InstanceIds=[vm]), name="end"
+            )  # first
+            disk = context.step(lambda _: attach(), name="disk")
+
+            def detach(_):
+                ec2.detach_volume(disk)
+
+            terminal.cleanup(detach)
+            net = context.step(lambda _: connect(), name="net")
+
+            # the net
+            def disconnect(_):
+                ec2.delete_subnet(net)
+
+            terminal.cleanup(disconnect)
+            context.wait(1)
+"""
+    assert indent(dedent(expected), " " * 8) in after.decode()
+
+
+@pytest.mark.parametrize(
+    ("between", "why"),
+    [
+        ('name = context.step(lambda _: "x", name="name")', "it uses `name`, which is bound"),
+        ("vm.update(context.wait(1))", "it uses `vm`, which is bound or changed"),
+        ('context.wait(1)\nterminal.cleanup(far, name="far")', "pass another registration"),
+        ("context.wait(1)\nif not vm:\n    return", "leave the block by itself"),
+    ],
+)
+def test_a_late_registration_stays_where_it_would_mean_something_else(
+    between: str, why: str, tmp_path: Path
+) -> None:
+    body = f'name = "x"\nvm = context.step(lambda _: launch(), name="vm")\n{between}\n'
+    body += "terminal.cleanup(lambda _: ec2.terminate_instances(InstanceIds=[vm]), name=name)\n"
+    done = rewrite(tmp_path, scoped(body))
+    assert not done.contents
+    (left,) = (finding for finding in done.result.findings if finding.code == "LDC404")
+    assert left.fix is None
+    assert why in left.no_fix
