@@ -2,7 +2,7 @@
 
 As a program it does so for many handlers and prints what docs/validation/fixes.md reports:
 
-    python -m tests.linter.fixes.judge 10000 [first seed]
+    python -m tests.linter.fixes.judge 10000 [first seed] [processes]
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,6 +38,14 @@ class Report:
     fixed: Counter[str] = field(default_factory=Counter)
     refused: Counter[tuple[str, str]] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
+
+    def add(self, other: Report) -> None:
+        """Take in what came of other handlers."""
+        self.handlers += other.handlers
+        self.runs += other.runs
+        self.fixed += other.fixed
+        self.refused += other.refused
+        self.wrong += other.wrong
 
     def text(self) -> str:
         done, left = sum(self.fixed.values()), sum(self.refused.values())
@@ -124,17 +133,30 @@ def _without_names(reason: str) -> str:
     return re.sub(r"line \d+", "line N", re.sub(r"`[^`]*`", "`...`", reason))
 
 
+def judged(seeds: range) -> Report:
+    """Return the report on the handlers of some seeds, judged a few at a time."""
+    report = Report()
+    with TemporaryDirectory() as folder:
+        for start in range(seeds.start, seeds.stop, AT_ONCE):
+            judge(range(start, min(start + AT_ONCE, seeds.stop)), Path(folder), report)
+    return report
+
+
 def main() -> None:
     count = int(sys.argv[1])
     first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    report = Report()
+    processes = int(sys.argv[3]) if len(sys.argv) > 3 else 1
     started = time.monotonic()
-    with TemporaryDirectory() as folder:
-        for start in range(first, first + count, AT_ONCE):
-            judge(range(start, min(start + AT_ONCE, first + count)), Path(folder), report)
-            if report.wrong or start % 100 == 0:
-                print(f"{start + AT_ONCE}: {time.monotonic() - started:.0f} s\n{report.text()}", flush=True)
-                report.wrong.clear()
+    parts = [range(start, min(start + 100, first + count)) for start in range(first, first + count, 100)]
+    report = Report()
+    with ProcessPoolExecutor(processes) as pool:
+        for part in pool.map(judged, parts):
+            report.add(part)
+            print(
+                f"{report.handlers}: {time.monotonic() - started:.0f} s, {len(report.wrong)} wrong",
+                flush=True,
+            )
+            print(*part.wrong, sep="\n", end="\n" if part.wrong else "", flush=True)
     print(report.text())
 
 
