@@ -130,10 +130,9 @@ class Analysis:
         view = self._views.get(path)
         if view is None:
             return
-        for call, (module, why) in view.solver.unresolved.items():
-            if module is view.module:
-                shown = source_text(module, call.function.at, 40)
-                yield Note(path, f"line {call.at.row}: `{shown}` could not be resolved: {why}")
+        for call, why in view.solver.unresolved(view.module):
+            shown = source_text(view.module, call.function.at, 40)
+            yield Note(path, f"line {call.at.row}: `{shown}` could not be resolved: {why}")
         if view.solver.gave_up:
             yield Note(
                 path, "calls were followed only in part: too many lead into one another", important=True

@@ -50,7 +50,6 @@ def call(solver: Solver, frame: Frame, call: m.Call) -> Values:
     arguments = arguments_of(solver, frame, call)
     record = Record(callee=callee)
     frame.records[call] = record
-    solver.unresolved.pop(call, None)
     if isinstance(call.function, m.Attribute):
         contained = container_call(solver, frame, call.function, base, arguments)
         if contained is not None:
@@ -138,7 +137,7 @@ def unknown_call(solver: Solver, frame: Frame, call: m.Call, arguments: Argument
         return operations.context_call(
             solver, frame, ContextMethod(Context(None), name), arguments, record, call
         )
-    libraries.hand_over(solver, frame, name, name, arguments, record, call)
+    libraries.hand_over(solver, frame, name, name, arguments, record)
     return NOTHING
 
 

@@ -43,6 +43,9 @@ NEVER_RUN = frozenset(
 )
 """Names of functions and methods that keep what they are given, or look at it, and do not run it."""
 
+GIVEN_AWAY = "it is given a durable context and its source cannot be seen"
+"""Why a call is assumed to suspend that could not be resolved."""
+
 _NEVER_ASSUMED = (
     "builtins.",
     "logging.",
@@ -92,7 +95,7 @@ def external_call(
     if solver.names.suspends(name):
         record.durable = name.rpartition(".")[2]
         return one(External(name, called=True))
-    held: Values = hand_over(solver, frame, name, name.rpartition(".")[2], arguments, record, call)
+    held: Values = hand_over(solver, frame, name, name.rpartition(".")[2], arguments, record)
     return held.union((External(name, called=True),))
 
 
@@ -177,7 +180,6 @@ def hand_over(
     last: str,
     arguments: Arguments,
     record: Record,
-    call: m.Call | None,
 ) -> Values:
     """What follows from handing arguments to something whose source is not there."""
     held = inner(arguments.all())
@@ -194,9 +196,7 @@ def hand_over(
         elif isinstance(value, Instance) and holds_context(solver, value):
             contexts = True
     if contexts:
-        record.assumed = "it is given a durable context and its source cannot be seen"
-    if contexts and call is not None:
-        solver.unresolved[call] = (frame.module, record.assumed)
+        record.assumed = GIVEN_AWAY
     return NOTHING
 
 

@@ -59,8 +59,8 @@ def handler(solver: Solver, values: Values) -> None:
     for value in values:
         if isinstance(value, FunctionValue):
             context = one(Context(value.function))
-            solver.frame_for(value, Arguments((NOTHING, context)), Mode().enter(value.function))
             raw_handler(solver, value)
+            solver.frame_for(value, Arguments((NOTHING, context)), Mode().enter(value.function))
 
 
 def raw_handler(solver: Solver, value: FunctionValue) -> None:

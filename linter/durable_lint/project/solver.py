@@ -14,7 +14,7 @@ from collections import Counter, deque
 from typing import TYPE_CHECKING
 
 from durable_lint.facts import model as m
-from durable_lint.project import annotated, expressions, statements
+from durable_lint.project import annotated, expressions, libraries, statements
 from durable_lint.project.frames import Frame, Mode
 from durable_lint.project.values import (
     NOTHING,
@@ -62,6 +62,7 @@ _MOST_VALUES = 64
 _DEEPEST_ANSWER = 3
 _MOST_RUNS = 40_000
 _PASSES = 6
+_DEEPEST_RUN = 12
 _BUILTINS = frozenset(vars(builtins))
 _PLUGIN_HOOK = "on_user_function_"
 _PLAIN_DECORATORS = frozenset(
@@ -121,7 +122,6 @@ class Solver:
         self.names = names
         self.frames: dict[object, Frame] = {}
         self.frames_of: dict[m.Function, list[Frame]] = {}
-        self.unresolved: dict[m.Call, tuple[m.ModuleFacts, str]] = {}
         self._module_frames: dict[m.ModuleFacts, Frame] = {}
         self._class_frames: dict[ClassValue, Frame] = {}
         self.class_by_frame: dict[Frame, ClassValue] = {}
@@ -133,6 +133,7 @@ class Solver:
         self._queued: set[Frame] = set()
         self._current: Frame | None = None
         self._changed = False
+        self._depth = 0
         self._counts: Counter[object] = Counter()
         self._resolved: dict[Imported, Values] = {}
         self._solved: dict[m.ModuleFacts, None] = {}
@@ -225,6 +226,7 @@ class Solver:
             frame.deferred = False
             frame.level = level
             self._enqueue(frame)
+            self._run_inside(frame)
 
     def _run_queue(self) -> None:
         while self._queue:
@@ -233,21 +235,41 @@ class Solver:
                 self._queue.clear()
                 self._queued.clear()
                 return
-            self._runs += 1
             frame = self._queue.popleft()
-            self._queued.discard(frame)
-            self._run(frame)
+            if frame in self._queued:
+                self._run(frame)
 
     def _run(self, frame: Frame) -> None:
-        outer = self._current
-        self._current = frame
+        """Evaluate a frame, until nothing that it has read itself changes by it."""
+        self._runs += 1
+        self._queued.discard(frame)
+        outer, self._current = self._current, frame
+        outer_changed = self._changed
         body = frame.module.body if frame.function is None else frame.function.body
-        for _ in range(_PASSES):
-            self._changed = False
-            statements.run_block(self, frame, body)
-            if not self._changed:
-                break
-        self._current = outer
+        try:
+            for _ in range(_PASSES):
+                self._changed = False
+                statements.run_block(self, frame, body)
+                if not self._changed:
+                    break
+        finally:
+            self._current, self._changed = outer, outer_changed
+
+    def _run_inside(self, frame: Frame) -> None:
+        """Evaluate a new frame at once, in the middle of the one that asks for it.
+
+        What it returns is there when the asking frame goes on, which need not be evaluated again for it. Beyond
+        some depth a frame has to wait in the queue.
+        """
+        if self._current is None or self._depth >= _DEEPEST_RUN or self._runs >= _MOST_RUNS:
+            return
+        self._depth += 1
+        try:
+            self._run(frame)
+        except RecursionError:
+            self._enqueue(frame)  # there is more room where nothing else is under way
+        finally:
+            self._depth -= 1
 
     def _enqueue(self, frame: Frame) -> None:
         if frame not in self._queued:
@@ -259,9 +281,10 @@ class Solver:
             self._readers.setdefault(key, {})[self._current] = None
 
     def _grew(self, key: object) -> None:
-        self._changed = True
         for reader in self._readers.get(key, ()):
-            if reader is not self._current:
+            if reader is self._current:
+                self._changed = True
+            else:
                 self._enqueue(reader)
 
     def add(self, into: set[Value], values: Iterable[Value], key: object) -> None:
@@ -287,12 +310,15 @@ class Solver:
             frame = Frame(module, None, None, Mode())
             self._module_frames[module] = frame
             self._enqueue(frame)
+            self._run_inside(frame)
         return frame
 
     def frame_for(self, value: FunctionValue, arguments: Arguments, mode: Mode) -> Frame:
         """Return the frame of a function called with `arguments`, and have it evaluated if it is new."""
         bound = self._bind(value, arguments)
+        made = len(self.frames)
         frame = self._frame(value, bound, mode)
+        is_new = len(self.frames) > made
         for name, values in bound.items():
             into = frame.names.setdefault(name, set())
             before = len(into)
@@ -301,6 +327,8 @@ class Solver:
             if len(into) > before and not frame.deferred:
                 self._enqueue(frame)
                 self._grew((frame, name))
+        if is_new and not frame.deferred:
+            self._run_inside(frame)
         return frame
 
     def _frame(self, value: FunctionValue, bound: dict[str, Values], mode: Mode) -> Frame:
@@ -558,14 +586,27 @@ class Solver:
             return values | one(Context(function))
         return values
 
+    def unresolved(self, module: m.ModuleFacts) -> list[tuple[m.Call, str]]:
+        """Return the calls of a module that get a durable context and could not be followed, and why."""
+        frames = [frame for function in module.functions for frame in self.frames_of.get(function, ())]
+        found = {
+            fact: record.assumed
+            for frame in (self.module_frame(module), *frames)
+            for fact, record in frame.records.items()
+            if isinstance(fact, m.Call) and record.assumed == libraries.GIVEN_AWAY
+        }
+        return sorted(found.items(), key=lambda item: item[0].at)
+
     # ------------------------------------------------ names
 
     def name(self, frame: Frame, name: str) -> Values:
         """Return what a name can be, read in `frame`."""
         scope: Frame | None = frame
         if frame in self.class_by_frame:
-            if name in self.class_by_frame[frame].definition.local_names and frame.names.get(name):
-                return self.read(frame, name)
+            if name in self.class_by_frame[frame].definition.local_names:
+                found = self.read(frame, name)
+                if found:
+                    return found
             scope = frame.closure  # functions do not see the names of a class around them
         while scope is not None and scope.function is not None:
             if name in scope.function.local_names:
