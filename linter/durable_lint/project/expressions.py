@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from durable_lint.facts import model as m
 from durable_lint.project import calls, statements
@@ -37,6 +38,8 @@ from durable_lint.project.values import (
 from durable_lint.sdk import aws
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from durable_lint.project.frames import Frame
     from durable_lint.project.solver import Solver
 
@@ -76,61 +79,76 @@ def elements(solver: Solver, values: Values) -> Values:
 
 def evaluate(solver: Solver, frame: Frame, expression: m.Expression) -> Values:
     """Return what an expression can be, and record the calls in it."""
-    match expression:
-        case m.Name():
-            return solver.name(frame, expression.id)
-        case m.Constant():
-            return NOTHING
-        case m.Attribute():
-            return solver.attribute(evaluate(solver, frame, expression.value), expression.name, frame)
-        case m.Call():
-            return calls.call(solver, frame, expression)
-        case m.LambdaExpression():
-            return one(FunctionValue(expression.function, frame.module, statements.closure_of(solver, frame)))
-        case m.Sequence():
-            return sequence(solver, frame, expression)
-        case m.Mapping():
-            found = NOTHING
-            for key in expression.keys:
-                if key is not None:
-                    evaluate(solver, frame, key)
-            for value in expression.values:
-                found |= evaluate(solver, frame, value)
-            return one(Contents(found))
-        case m.Conditional():
-            evaluate(solver, frame, expression.test)
-            return evaluate(solver, frame, expression.body) | evaluate(solver, frame, expression.orelse)
-        case m.Boolean():
-            found = NOTHING
-            for value in expression.values:
-                found |= evaluate(solver, frame, value)
-            return found
-        case m.NamedExpression():
-            found = evaluate(solver, frame, expression.value)
-            statements.assign(solver, frame, expression.target, found)
-            return found
-        case m.Subscript():
-            return subscript(solver, frame, expression)
-        case m.Starred():
-            return evaluate(solver, frame, expression.value)
-        case m.Await():
-            return awaited(solver, frame, expression)
-        case m.Yield():
-            return yielding(solver, frame, expression)
-        case m.Comprehension():
-            return comprehension(solver, frame, expression)
-        case m.Negation():
-            evaluate(solver, frame, expression.value)
-        case m.Comparison():
-            evaluate(solver, frame, expression.left)
-            for right in expression.rights:
-                evaluate(solver, frame, right)
-        case m.Compound():
-            found = NOTHING
-            for operand in expression.operands:
-                found |= evaluate(solver, frame, operand)
-            return frozenset(v for v in found if isinstance(v, (Contents, TupleValue)) or _is_type(v))
+    evaluator = _EVALUATORS.get(type(expression))
+    return NOTHING if evaluator is None else evaluator(solver, frame, expression)
+
+
+def name(solver: Solver, frame: Frame, expression: m.Name) -> Values:
+    return solver.name(frame, expression.id)
+
+
+def attribute_access(solver: Solver, frame: Frame, expression: m.Attribute) -> Values:
+    return attribute(solver, evaluate(solver, frame, expression.value), expression.name, frame)
+
+
+def call(solver: Solver, frame: Frame, expression: m.Call) -> Values:
+    return calls.call(solver, frame, expression)
+
+
+def lambda_expression(solver: Solver, frame: Frame, expression: m.LambdaExpression) -> Values:
+    return one(FunctionValue(expression.function, frame.module, statements.closure_of(solver, frame)))
+
+
+def mapping(solver: Solver, frame: Frame, expression: m.Mapping) -> Values:
+    """Evaluate a dict display, as the values that it holds."""
+    for key in expression.keys:
+        if key is not None:
+            evaluate(solver, frame, key)
+    return one(Contents(any_of(solver, frame, expression.values)))
+
+
+def conditional(solver: Solver, frame: Frame, expression: m.Conditional) -> Values:
+    evaluate(solver, frame, expression.test)
+    return evaluate(solver, frame, expression.body) | evaluate(solver, frame, expression.orelse)
+
+
+def boolean(solver: Solver, frame: Frame, expression: m.Boolean) -> Values:
+    return any_of(solver, frame, expression.values)
+
+
+def named_expression(solver: Solver, frame: Frame, expression: m.NamedExpression) -> Values:
+    found = evaluate(solver, frame, expression.value)
+    statements.assign(solver, frame, expression.target, found)
+    return found
+
+
+def starred(solver: Solver, frame: Frame, expression: m.Starred) -> Values:
+    return evaluate(solver, frame, expression.value)
+
+
+def negation(solver: Solver, frame: Frame, expression: m.Negation) -> Values:
+    evaluate(solver, frame, expression.value)
     return NOTHING
+
+
+def comparison(solver: Solver, frame: Frame, expression: m.Comparison) -> Values:
+    evaluate(solver, frame, expression.left)
+    any_of(solver, frame, expression.rights)
+    return NOTHING
+
+
+def compound(solver: Solver, frame: Frame, expression: m.Compound) -> Values:
+    """Evaluate the operands of plain data, which may be joined containers, or types."""
+    found = any_of(solver, frame, expression.operands)
+    return frozenset(v for v in found if isinstance(v, (Contents, TupleValue)) or _is_type(v))
+
+
+def any_of(solver: Solver, frame: Frame, parts: tuple[m.Expression, ...]) -> Values:
+    """Evaluate expressions, and return what one of them can be."""
+    found = NOTHING
+    for part in parts:
+        found |= evaluate(solver, frame, part)
+    return found
 
 
 def sequence(solver: Solver, frame: Frame, expression: m.Sequence) -> Values:
@@ -186,7 +204,7 @@ def yielding(solver: Solver, frame: Frame, expression: m.Yield) -> Values:
     values = evaluate(solver, frame, expression.value)
     if expression.delegates:
         values = iterate(solver, frame, expression, values)
-    solver.add(frame.yields, values, ("yields", frame))  # type: ignore[arg-type]
+    frame.yields = solver.grown(frame.yields, values, ("yields", frame))
     return NOTHING
 
 
@@ -205,17 +223,14 @@ def comprehension(solver: Solver, frame: Frame, expression: m.Comprehension) -> 
 
 def attribute(solver: Solver, values: Values, name: str, frame: Frame | None = None) -> Values:
     """Return the attribute `name` of `values`."""
-    found: set[Value] = set()
-    for value in solver.resolved(values):
-        found |= attribute_of(solver, value, name, frame)
-    return pruned(frozenset(found))
+    return pruned(NOTHING.union(*(attribute_of(solver, v, name, frame) for v in solver.resolved(values))))
 
 
 def attribute_of(solver: Solver, value: Value, name: str, frame: Frame | None) -> Values:
     """Return the attribute of one value."""
     match value:
         case External():
-            return one(External(_joined(value.name, name)))
+            return _continued(value.name, name)
         case Context():
             if name in aws.SUSPENDING or name == aws.CREATE_CALLBACK:
                 return one(ContextMethod(value, name))
@@ -281,6 +296,11 @@ def super_attribute(solver: Solver, value: Super, name: str) -> Values:
     return NOTHING
 
 
+@lru_cache(maxsize=4096)
+def _continued(name: str, attribute: str) -> Values:
+    return one(External(_joined(name, attribute)))
+
+
 def _joined(name: str, attribute: str) -> str:
     """Continue a qualified name, skipping the submodules of the SDK (`sdk.config` + `Duration` is
     `sdk.Duration`).
@@ -312,3 +332,25 @@ def _is_type(value: Value) -> bool:
     if isinstance(value, External):
         return not value.called and value.name.rpartition(".")[2][:1].isupper()
     return isinstance(value, ClassValue)
+
+
+_EVALUATORS: dict[type[m.Expression], Callable[[Solver, Frame, Any], Values]] = {
+    m.Name: name,
+    m.Attribute: attribute_access,
+    m.Call: call,
+    m.LambdaExpression: lambda_expression,
+    m.Sequence: sequence,
+    m.Mapping: mapping,
+    m.Conditional: conditional,
+    m.Boolean: boolean,
+    m.NamedExpression: named_expression,
+    m.Subscript: subscript,
+    m.Starred: starred,
+    m.Await: awaited,
+    m.Yield: yielding,
+    m.Comprehension: comprehension,
+    m.Negation: negation,
+    m.Comparison: comparison,
+    m.Compound: compound,
+}
+"""How each kind of expression is evaluated; a constant says nothing."""

@@ -79,10 +79,10 @@ class Frame:
     closure: Frame | None
     mode: Mode
     receiver: Values = NOTHING
-    names: dict[str, set[object]] = field(default_factory=dict)
-    """For each local name what it can be; values are `Value`s."""
-    returns: set[object] = field(default_factory=set)
-    yields: set[object] = field(default_factory=set)
+    names: dict[str, Values] = field(default_factory=dict)
+    """For each local name what it can be."""
+    returns: Values = NOTHING
+    yields: Values = NOTHING
     records: dict[object, Record] = field(default_factory=dict)
     """For each call, `with` item, loop, comprehension clause, `await` and `yield from`: what it runs."""
     level: int = 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 import builtins
 import re
 from collections import Counter, deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from durable_lint.facts import model as m
@@ -78,15 +79,8 @@ _PLAIN_ANNOTATIONS = frozenset(
     "str int float bool bytes dict list set tuple object type Any Exception BaseException Path datetime".split()
 )
 _STACK_CLASSES = frozenset({"contextlib.ExitStack", "contextlib.AsyncExitStack"})
-_DURABLE = (
-    Context,
-    ContextMethod,
-    Callback,
-    CallbackResult,
-    Scope,
-    Terminal,
-    TerminalMethod,
-    Unseen,
+_DURABLE = frozenset(
+    {Context, ContextMethod, Callback, CallbackResult, Scope, Terminal, TerminalMethod, Unseen}
 )
 
 
@@ -109,6 +103,19 @@ def pattern_matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
     return lambda name: name in exact or expression.fullmatch(name) is not None
 
 
+@dataclass(slots=True, eq=False)
+class Answer:
+    """What many frames ask for, kept until something grows that it was worked out from.
+
+    It depends on what was read to work it out, as frames do; who asks depends on `key` alone.
+    """
+
+    key: object
+    values: tuple[Value, ...] | Values = NOTHING
+    known: bool = False
+    pending: bool = False
+
+
 class Solver:
     """The evaluation of a project, module by module. After `solve`, read `frames_of` and the frames'
     records.
@@ -127,8 +134,11 @@ class Solver:
         self.class_by_frame: dict[Frame, ClassValue] = {}
         self.classes: dict[m.Class, dict[ClassValue, None]] = {}
         self.methods: dict[m.Function, m.Class] = {}
-        self._fields: dict[ClassValue, dict[tuple[m.Call | None, str], set[Value]]] = {}
-        self._readers: dict[object, dict[Frame, None]] = {}
+        self._fields: dict[ClassValue, dict[str, dict[m.Call | None, Values]]] = {}
+        self._readers: dict[object, dict[Frame | Answer, None]] = {}
+        self._reader: Frame | Answer | None = None
+        self._global_names: dict[tuple[m.ModuleFacts, str], Answer] = {}
+        self._bases: dict[ClassValue, Answer] = {}
         self._queue: deque[Frame] = deque()
         self._queued: set[Frame] = set()
         self._current: Frame | None = None
@@ -244,6 +254,7 @@ class Solver:
         self._runs += 1
         self._queued.discard(frame)
         outer, self._current = self._current, frame
+        outer_reader, self._reader = self._reader, frame
         outer_changed = self._changed
         body = frame.module.body if frame.function is None else frame.function.body
         try:
@@ -253,7 +264,7 @@ class Solver:
                 if not self._changed:
                     break
         finally:
-            self._current, self._changed = outer, outer_changed
+            self._current, self._reader, self._changed = outer, outer_reader, outer_changed
 
     def _run_inside(self, frame: Frame) -> None:
         """Evaluate a new frame at once, in the middle of the one that asks for it.
@@ -277,29 +288,61 @@ class Solver:
             self._queue.append(frame)
 
     def _depends(self, key: object) -> None:
-        if self._current is not None:
-            self._readers.setdefault(key, {})[self._current] = None
+        if self._reader is None:
+            return
+        readers = self._readers.get(key)
+        if readers is None:
+            self._readers[key] = {self._reader: None}
+        else:
+            readers[self._reader] = None
 
     def _grew(self, key: object) -> None:
         for reader in self._readers.get(key, ()):
-            if reader is self._current:
+            if isinstance(reader, Answer):
+                if reader.known:
+                    reader.known = False
+                    self._grew(reader.key)
+            elif reader is self._current:
                 self._changed = True
             else:
                 self._enqueue(reader)
 
-    def add(self, into: set[Value], values: Iterable[Value], key: object) -> None:
-        """Grow a set of values; who depends on `key` is evaluated again."""
-        before = len(into)
-        new = bounded(frozenset(values)) - into
-        if len(into) + len(new) > _VALUES_A_NAME:
-            room = max(_VALUES_A_NAME - len(into), 0)
+    def _answered(self, answer: Answer, work_out: Callable[[], tuple[Value, ...] | Values]) -> None:
+        """Work out an answer that is not known, and have the current reader depend on it.
+
+        Who asks again while it is worked out (modules that import from each other) gets what is known so far.
+        """
+        self._depends(answer.key)
+        if answer.known or answer.pending:
+            return
+        outer, self._reader = self._reader, answer
+        answer.known = answer.pending = True
+        before = answer.values
+        try:
+            answer.values = work_out()
+        except BaseException:
+            answer.known = False
+            raise
+        finally:
+            self._reader, answer.pending = outer, False
+        if answer.values != before:
+            self._grew(answer.key)
+
+    def grown(self, held: Values, values: Values, key: object) -> Values:
+        """Return a set of values with others added; who depends on `key` is evaluated again if it grows."""
+        if values <= held:
+            return held
+        new = bounded(values) - held
+        if len(held) + len(new) > _VALUES_A_NAME:
+            room = max(_VALUES_A_NAME - len(held), 0)
             names = sorted((v for v in new if isinstance(v, External)), key=lambda v: (v.name, v.called))
             new = frozenset(v for v in new if not isinstance(v, External)).union(names[:room])
-            if len(into) > _MOST_VALUES:
+            if len(held) > _MOST_VALUES:
                 new = frozenset(v for v in new if isinstance(v, (Context, OperationContext)))
-        into |= new
-        if len(into) > before:
-            self._grew(key)
+        if not new:
+            return held
+        self._grew(key)
+        return held | new
 
     # ------------------------------------------------ frames
 
@@ -320,11 +363,12 @@ class Solver:
         frame = self._frame(value, bound, mode)
         is_new = len(self.frames) > made
         for name, values in bound.items():
-            into = frame.names.setdefault(name, set())
-            before = len(into)
-            into |= values
+            held = frame.names.get(name)
+            if held is not None and values <= held:
+                continue
+            frame.names[name] = values if held is None else held | values
             self.note_durable(frame, values)
-            if len(into) > before and not frame.deferred:
+            if values and not frame.deferred:
                 self._enqueue(frame)
                 self._grew((frame, name))
         if is_new and not frame.deferred:
@@ -398,26 +442,26 @@ class Solver:
     def carries(self, values: Values) -> bool:
         """Whether a durable context, or something that holds one, is among `values` or inside them."""
         for value in inner(values):
-            match value:
-                case Instance():
-                    self._depends(("durable", value.of))
-                    if self._is_durable(value):
-                        return True
-                case FunctionValue():
-                    if self._closes_over_durable(value.closure):
-                        return True
-                    if value.receiver is not None and self.carries(one(value.receiver)):
-                        return True
-                case Partial():
-                    if self.carries(one(value.target)):
-                        return True
-                case External():
-                    if value.called and value.name in _STACK_CLASSES:
-                        return True
-                case Running() | Manager():
-                    if not value.frame.deferred and not value.frame.level:
-                        return True
-                case _ if isinstance(value, _DURABLE):
+            kind = type(value)
+            if kind in _DURABLE:
+                return True
+            if isinstance(value, External):
+                if value.called and value.name in _STACK_CLASSES:
+                    return True
+            elif isinstance(value, Instance):
+                self._depends(("durable", value.of))
+                if self._is_durable(value):
+                    return True
+            elif isinstance(value, FunctionValue):
+                if value.closure is not None and self._closes_over_durable(value.closure):
+                    return True
+                if value.receiver is not None and self.carries(one(value.receiver)):
+                    return True
+            elif isinstance(value, Partial):
+                if self.carries(one(value.target)):
+                    return True
+            elif isinstance(value, (Running, Manager)):
+                if not value.frame.deferred and not value.frame.level:
                     return True
         return False
 
@@ -432,6 +476,8 @@ class Solver:
         sites = self._durable_instances.get(value.of)
         if sites is not None and (value.site is None or value.site in sites or None in sites):
             return True
+        if not self._durable_classes:
+            return False
         if value.of in self._durable_classes:
             return True
         bases = value.of.definition.bases
@@ -484,7 +530,7 @@ class Solver:
 
     def resolved(self, values: Values) -> Values:
         """Return values with the results of deferred calls in their place, which are evaluated now."""
-        if not any(isinstance(value, Deferred) for value in values):
+        if Deferred not in map(type, values):
             return values
         found: set[Value] = set()
         waiting = list(values)
@@ -618,6 +664,14 @@ class Solver:
 
     def global_name(self, module: m.ModuleFacts, name: str) -> Values:
         """Return what a name of a module can be, star imports and built-ins included."""
+        key = (module, name)
+        answer = self._global_names.get(key)
+        if answer is None:
+            answer = self._global_names[key] = Answer(key)
+        self._answered(answer, lambda: self._global_name(module, name))
+        return answer.values  # type: ignore[return-value]
+
+    def _global_name(self, module: m.ModuleFacts, name: str) -> Values:
         frame = self.module_frame(module)
         if name in module.local_names:
             return self.read(frame, name)
@@ -632,16 +686,11 @@ class Solver:
     def read(self, frame: Frame, name: str) -> Values:
         """Return what a name of a frame can be; imports are resolved now."""
         self._depends((frame, name))
-        found = frame.names.get(name)
-        if not found:
-            return NOTHING
-        values: set[Value] = set()
-        for value in found:
-            if isinstance(value, Imported):
-                values |= self.imported(value)
-            else:
-                values.add(value)  # type: ignore[arg-type]
-        return frozenset(values)
+        found = frame.names.get(name, NOTHING)
+        imports = [value for value in found if type(value) is Imported]
+        if not imports:
+            return found
+        return found.difference(imports).union(*map(self.imported, imports))
 
     def imported(self, name: Imported) -> Values:
         """Return what a name that an import binds can be; its module is read when this is asked."""
@@ -748,28 +797,33 @@ class Solver:
                     self.methods[statement.function] = value.definition
         return frame
 
-    def all_bases(self, value: ClassValue) -> list[Value]:
+    def all_bases(self, value: ClassValue) -> tuple[Value, ...]:
         """Return the bases of a class and theirs, in the order in which attributes are looked up."""
+        answer = self._bases.get(value)
+        if answer is None:
+            answer = self._bases[value] = Answer(("bases", value), ())
+        self._answered(answer, lambda: self._all_bases(value))
+        return answer.values  # type: ignore[return-value]
+
+    def _all_bases(self, value: ClassValue) -> tuple[Value, ...]:
         found: list[Value] = []
-        waiting = [*self._sorted_bases(value)]
+        waiting = self._own_bases(value)
         while waiting:
             base = waiting.pop(0)
             if base in found:
                 continue
             found.append(base)
             if isinstance(base, ClassValue):
-                waiting = [*self._sorted_bases(base), *waiting]
-        return found
+                waiting = [*self._own_bases(base), *waiting]
+        return tuple(found)
 
-    def _sorted_bases(self, value: ClassValue) -> list[Value]:
-        self._depends(("bases", value))
+    def _own_bases(self, value: ClassValue) -> list[Value]:
         where = value.closure or self.module_frame(value.module)
         bases: list[Value] = []
         for base in value.definition.bases:
             plain = base.value if isinstance(base, m.Subscript) else base
             values = expressions.evaluate(self, where, plain)
-            candidates = [v for v in values if isinstance(v, (ClassValue, External))]
-            bases += [c for c in candidates if c != value]
+            bases += [v for v in values if isinstance(v, (ClassValue, External)) and v != value]
         return bases
 
     def member(self, value: ClassValue, name: str) -> Values:
@@ -785,38 +839,49 @@ class Solver:
         """Return what was stored in the attribute `name` of an instance."""
         self._ask(value, name)
         self._depends((value.of, name))
-        found: set[Value] = set()
-        for (site, stored_name), stored in self._fields.get(value.of, {}).items():
-            if stored_name == name and (site is None or value.site is None or site is value.site):
-                found |= stored
-        return pruned(frozenset(found))
+        stored = self._fields.get(value.of, {}).get(name, {})
+        return pruned(
+            NOTHING.union(*(values for site, values in stored.items() if _may_be(site, value.site)))
+        )
 
     def stored_in(self, value: Instance) -> Values:
         """Return everything that was stored in attributes of an instance."""
-        found: set[Value] = set()
-        for (site, _), stored in self._fields.get(value.of, {}).items():
-            if site is None or value.site is None or site is value.site:
-                found |= stored
-        return frozenset(found)
+        self._depends(("stored", value.of))
+        return NOTHING.union(
+            *(
+                values
+                for stored in self._fields.get(value.of, {}).values()
+                for site, values in stored.items()
+                if _may_be(site, value.site)
+            )
+        )
 
     def store(self, value: Instance, name: str, values: Values) -> None:
         """Add to an attribute of an instance."""
         self._note_instance(value, values)
-        fields = self._fields.setdefault(value.of, {})
-        self.add(fields.setdefault((value.site, name), set()), values, (value.of, name))
+        stored = self._fields.setdefault(value.of, {}).setdefault(name, {})
+        before = stored.get(value.site, NOTHING)
+        stored[value.site] = self.grown(before, values, (value.of, name))
+        if stored[value.site] is not before:
+            self._grew(("stored", value.of))
 
     def returned(self, frame: Frame) -> Values:
         """Return what a frame returns."""
         self._depends(("returns", frame))
         if frame.deferred:
             return one(Deferred(frame))
-        return frozenset(frame.returns)  # type: ignore[arg-type]
+        return frame.returns
 
     def yielded(self, frame: Frame) -> Values:
         """Return what a frame yields."""
         self.force(frame)
         self._depends(("yields", frame))
-        return frozenset(frame.yields)  # type: ignore[arg-type]
+        return frame.yields
+
+
+def _may_be(site: m.Call | None, other: m.Call | None) -> bool:
+    """Whether instances made at these calls can be one and the same; None is any call."""
+    return site is None or other is None or site is other
 
 
 def _by_name(item: tuple[str, object]) -> str:

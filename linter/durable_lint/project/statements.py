@@ -190,12 +190,12 @@ def write(solver: Solver, frame: Frame, name: str, values: Values) -> None:
         solver.bound_outside_functions(target, name, values)
     else:
         solver.note_durable(target, values)
-    solver.add(target.names.setdefault(name, set()), values, (target, name))  # type: ignore[arg-type]
+    target.names[name] = solver.grown(target.names.get(name, NOTHING), values, (target, name))
 
 
 def returns(solver: Solver, frame: Frame, values: Values) -> None:
     """Add to what a frame returns."""
-    solver.add(frame.returns, values, ("returns", frame))  # type: ignore[arg-type]
+    frame.returns = solver.grown(frame.returns, values, ("returns", frame))
 
 
 def define_function(solver: Solver, frame: Frame, function: m.Function) -> None:

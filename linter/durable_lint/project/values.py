@@ -294,6 +294,8 @@ def one(value: Value) -> Values:
 
 def inner(values: Values) -> Values:
     """Return `values` and what the containers among them hold."""
+    if _COMPOUND_TYPES.isdisjoint(map(type, values)):
+        return values
     found: set[Value] = set()
     waiting = list(values)
     while waiting:
@@ -330,17 +332,17 @@ def bounded(values: Values) -> Values:
     """Return `values` with what is nested too deeply flattened, so that a value that grows in a loop stops
     growing.
     """
-    if not any(isinstance(value, _COMPOUND) for value in values):
+    if _COMPOUND_TYPES.isdisjoint(map(type, values)):
         return values
     return frozenset(
-        Contents(frozenset(v for v in inner(one(value)) if not isinstance(v, _COMPOUND)))
-        if isinstance(value, _COMPOUND) and _depth(value) > _DEEPEST
+        Contents(frozenset(v for v in inner(one(value)) if type(v) not in _COMPOUND_TYPES))
+        if type(value) in _COMPOUND_TYPES and _depth(value) > _DEEPEST
         else value
         for value in values
     )
 
 
-_COMPOUND = (Contents, TupleValue, Keywords, Partial, Operation, Super)
+_COMPOUND_TYPES = frozenset({Contents, TupleValue, Keywords, Partial, Operation, Super})
 
 
 def _depth(value: Value, limit: int = _DEEPEST + 1) -> int:
