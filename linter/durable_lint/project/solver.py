@@ -297,11 +297,12 @@ class Solver:
             readers[self._reader] = None
 
     def _grew(self, key: object) -> None:
-        for reader in self._readers.get(key, ()):
+        for reader in tuple(self._readers.get(key, ())):
             if isinstance(reader, Answer):
                 if reader.known:
                     reader.known = False
                     self._grew(reader.key)
+                    self._readers.pop(reader.key, None)  # they will ask again
             elif reader is self._current:
                 self._changed = True
             else:
@@ -312,8 +313,8 @@ class Solver:
 
         Who asks again while it is worked out (modules that import from each other) gets what is known so far.
         """
-        self._depends(answer.key)
         if answer.known or answer.pending:
+            self._depends(answer.key)
             return
         outer, self._reader = self._reader, answer
         answer.known = answer.pending = True
@@ -326,7 +327,8 @@ class Solver:
         finally:
             self._reader, answer.pending = outer, False
         if answer.values != before:
-            self._grew(answer.key)
+            self._grew(answer.key)  # for who asked while it was pending
+        self._depends(answer.key)
 
     def grown(self, held: Values, values: Values, key: object) -> Values:
         """Return a set of values with others added; who depends on `key` is evaluated again if it grows."""
