@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from durable_lint.facts import model as m
@@ -245,7 +246,7 @@ class Place:
                 raise Refused(
                     f"its durable calls are made on different contexts ({', '.join(map(_code, sorted(good)))})"
                 )
-        for spot in (*good.values(), *self._in_reach()):
+        for spot in chain(good.values(), self._in_reach()):
             if self._may_be_none(spot):
                 raise Refused(f"`{spot.text}` may be None where the block starts")
             return spot

@@ -51,6 +51,8 @@ class Modules:
         self._facts: dict[Path, ModuleFacts | None] = {}
         self._names: dict[tuple[Path, str, int], ModuleFacts | None] = {}
         self._real: dict[Path, Path] = {}
+        self._keys: dict[Path, Path] = {}
+        self._directories: dict[Path, Path] = {}
         self._above: dict[Path, bool] = {}
         self._below: dict[Path, bool] = {}
 
@@ -92,14 +94,20 @@ class Modules:
 
     def _key(self, path: Path) -> Path:
         """Return one path for each file: links above it are followed."""
-        parent = self._real.get(path.parent)
-        if parent is None:
-            parent = self._real[path.parent] = path.parent.resolve()
-        return parent / path.name
+        key = self._keys.get(path)
+        if key is None:
+            parent = self._real.get(path.parent)
+            if parent is None:
+                parent = self._real[path.parent] = path.parent.resolve()
+            key = self._keys[path] = parent / path.name
+        return key
 
     def named(self, name: str, importer: Path, level: int = 0) -> ModuleFacts | None:
         """Return the project's module `name` as `importer` sees it, None where it is not the project's."""
-        key = (importer.parent, name, level)
+        directory = self._directories.get(importer)
+        if directory is None:
+            directory = self._directories[importer] = importer.parent
+        key = (directory, name, level)
         if key not in self._names:
             path = self.imports.resolve(name, importer, level)
             self._names[key] = None if path is None else self.at(path)
