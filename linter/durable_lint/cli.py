@@ -38,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from durable_lint import options as command_line
     from durable_lint.config.load import ConfigError
 
+    collecting = gc.isenabled()
     # Facts live as long as the run: looking for garbage among them as often as usual takes a third of its time.
     gc.set_threshold(20_000, 20, 100)
     for stream in (sys.stdout, sys.stderr):
@@ -61,6 +62,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         say("interrupted")
         return INTERRUPTED
+    finally:
+        if collecting and arguments is not None:
+            gc.enable()  # a program goes on after this call; the command itself ends
     return ERROR
 
 
@@ -200,6 +204,8 @@ class Command:
         if self._rewrites:
             self._rewrite(linter, outputs)
             return
+        if not options.watch:
+            gc.disable()  # a single run throws nothing away but what reference counts take
         run = self._lint(linter)
         linter.save_results()
         if options.add_noqa:

@@ -29,38 +29,13 @@ class Proposer:
         self.view = view
         self.settings = settings
         self._trees: dict[Path, SourceTree] = {}
-        self._rules: dict[str, Callable[[Finding], Fix | None]] = {
-            "LDC101": self._finally,
-            "LDC102": self._with,
-            "LDC103": self._stack,
-            "LDC104": self._leaves,
-            "LDC105": self._swallows,
-            "LDC201": self._catches,
-            "LDC202": self._catches,
-            "LDC203": self._control_flow,
-            "LDC204": self._undoes,
-            "LDC401": self._outer_context,
-            "LDC402": self._durable_action,
-            "LDC403": self._loop_variable,
-            "LDC404": self._late,
-            "LDC405": self._by_hand(
-                "register in a scope around the `map` or `parallel`, or complete all branches"
-            ),
-            "LDC406": self._by_hand("open a scope inside the operation"),
-            "LDC407": self._by_hand("enter it by `with` where it is made"),
-            "LDC301": self._binds,
-            "LDC302": self._completes,
-            "LDC303": self._releases_first,
-            "LDC304": self._releases_at_end,
-            "LDC205": self._repeats,
-        }
 
     def fix(self, finding: Finding) -> Fix | None:
         """Return the fix of a finding, None for a rule that has none. Raises `Refused`."""
-        rule = self._rules.get(finding.code)
+        rule = _RULES.get(finding.code)
         if rule is None or not isinstance(finding.subject, tuple):
             return None
-        return rule(finding)
+        return rule(self, finding)
 
     def tree(self, module: m.ModuleFacts) -> SourceTree:
         """Return the tree of a module of the project."""
@@ -159,15 +134,6 @@ class Proposer:
         (registration, name), _ = _pair(finding, m.Call, str)
         return registrations.move_up(self.tree(self.view.module), registration, name)
 
-    @staticmethod
-    def _by_hand(what: str) -> Callable[[Finding], Fix]:
-        """Return a rule without a rewrite, that says what to do."""
-
-        def refuse(_: Finding) -> Fix:
-            raise Refused(f"only its author can tell: {what}")
-
-        return refuse
-
     def _repeats(self, finding: Finding) -> Fix:
         (statement, _, found), _ = _pair(finding, m.Try, m.Handler)
         return repeated.rewrite(self.place(statement), found, self.is_first_party)
@@ -192,6 +158,41 @@ class Proposer:
     def _releases_at_end(self, finding: Finding) -> Fix:
         rewrite, (acquire, hook) = self._plugin(finding)
         return rewrite.move_to_end(hook, acquire)
+
+
+def _by_hand(what: str) -> Callable[[Proposer, Finding], Fix]:
+    """Return a rule without a rewrite, that says what to do."""
+
+    def refuse(_: Proposer, __: Finding) -> Fix:
+        raise Refused(f"only its author can tell: {what}")
+
+    return refuse
+
+
+# Not in the proposer: with methods bound to it in it, its trees would wait for the garbage collector.
+_RULES: dict[str, Callable[[Proposer, Finding], Fix | None]] = {
+    "LDC101": Proposer._finally,
+    "LDC102": Proposer._with,
+    "LDC103": Proposer._stack,
+    "LDC104": Proposer._leaves,
+    "LDC105": Proposer._swallows,
+    "LDC201": Proposer._catches,
+    "LDC202": Proposer._catches,
+    "LDC203": Proposer._control_flow,
+    "LDC204": Proposer._undoes,
+    "LDC401": Proposer._outer_context,
+    "LDC402": Proposer._durable_action,
+    "LDC403": Proposer._loop_variable,
+    "LDC404": Proposer._late,
+    "LDC405": _by_hand("register in a scope around the `map` or `parallel`, or complete all branches"),
+    "LDC406": _by_hand("open a scope inside the operation"),
+    "LDC407": _by_hand("enter it by `with` where it is made"),
+    "LDC301": Proposer._binds,
+    "LDC302": Proposer._completes,
+    "LDC303": Proposer._releases_first,
+    "LDC304": Proposer._releases_at_end,
+    "LDC205": Proposer._repeats,
+}
 
 
 def _subject(finding: Finding) -> tuple[object, Frame]:

@@ -235,7 +235,7 @@ def test_an_interrupt_while_linting_is_status_130_and_no_traceback(tmp_path: Pat
     handlers(tmp_path, 30)
     hook = (
         # One system call a line: two workers that are unbuffered would mix theirs otherwise.
-        "import os, time\nfrom durable_lint.linter import Linter\nlint = Linter.lint\n"
+        "import os, sys, time\nfrom durable_lint.linter import Linter\nlint = Linter.lint\n"
         "def slow(self, *arguments, **options):\n"
         "    os.write(1, b'judging\\n')\n    time.sleep(0.1)\n"
         "    return lint(self, *arguments, **options)\nLinter.lint = slow\n"
