@@ -333,6 +333,68 @@ def test_five_hundred_modules_in_a_circle_are_followed() -> None:
     check(files)
 
 
+def test_a_result_comes_back_through_more_calls_than_are_evaluated_inside_each_other() -> None:
+    # Each helper is defined before the one that it calls, and hands back what it was given.
+    helpers = "".join(f"def h{i}(c):\n    return h{i + 1}(c)\n" for i in range(40))
+    check(
+        {
+            "helpers.py": helpers + "def h40(c):\n    return c\n",
+            "handler.py": """
+                from aws_durable_execution_sdk_python import durable_execution
+                from helpers import h0
+                from world import release
+                @durable_execution
+                def handler(event, context):
+                    same = h0(context)
+                    try:
+                        same.wait(1)
+                    finally:  # expect: LDC101
+                        release()
+            """,
+        }
+    )
+
+
+def test_names_that_modules_import_from_each_other_are_found() -> None:
+    check(
+        {
+            "a.py": "from b import pause, later\ndef early(c):\n    pause(c)\n",
+            "b.py": "from a import early as later\ndef pause(c):\n    c.wait(1)\n",
+            "handler.py": """
+                from aws_durable_execution_sdk_python import durable_execution
+                from a import later
+                from world import release
+                @durable_execution
+                def handler(event, context):
+                    try:
+                        later(context)
+                    finally:  # expect: LDC101
+                        release()
+            """,
+        }
+    )
+
+
+def test_a_call_stays_unresolved_when_another_caller_hands_over_no_context(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    handler = tmp_path / "handler.py"
+    handler.write_text(
+        "from aws_durable_execution_sdk_python import durable_execution\n"
+        "from vendor import track, release\n"
+        "def helper(c):\n"
+        "    track(c)\n"
+        "@durable_execution\n"
+        "def handler(event, context):\n"
+        "    try:\n"
+        "        helper(context)\n"
+        "        helper(release)\n"
+        "    finally:\n"
+        "        release()\n"
+    )
+    notes = Linter(Settings(root=tmp_path, src=(tmp_path,))).lint(handler).notes
+    assert [note.message.partition(" could")[0] for note in notes] == ["line 4: `track`"]
+
+
 def test_what_could_not_be_resolved_is_told_and_counted(tmp_path: Path) -> None:
     import json
     import subprocess
