@@ -28,8 +28,8 @@ except ImportError as error:
 
 from durable_lint.config.load import OWN_FILE, PYPROJECT, ConfigError, Resolver, absolute
 from durable_lint.linter import Linter, encoded
+from durable_lint.report.addresses import portable, rule_url
 from durable_lint.report.explain import page
-from durable_lint.report.style import rule_url
 from durable_lint.rewrite import Rewriter
 from durable_lint.rules.finding import Applicability
 from durable_lint.source.text import SourceError, SourceText
@@ -136,11 +136,12 @@ class Server(LanguageServer):
                 place = lsp.Location(uri_of(other.path), self.range(text, other.start, other.end))
                 said = f"{other.call}: {other.message}" if other.call else other.message
                 related.append(lsp.DiagnosticRelatedInformation(place, said))
+        url = rule_url(finding.code)
         return lsp.Diagnostic(
             range=self.range(source, finding.start, finding.end),
             severity=lsp.DiagnosticSeverity.Warning,
             code=finding.code,
-            code_description=lsp.CodeDescription(rule_url(finding.code)),
+            code_description=lsp.CodeDescription(url) if url else None,
             source=SOURCE,
             message=finding.message if not finding.help else f"{finding.message}\nhelp: {finding.help}",
             tags=[lsp.DiagnosticTag.Unnecessary] if finding.code == "LDC901" else None,
@@ -270,7 +271,7 @@ class Server(LanguageServer):
             place = self.range(document.source, finding.start, finding.end)
             text = page(finding.code)
             if overlaps(place, at) and text is not None:
-                return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text), place)
+                return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, portable(text)), place)
         return None
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from durable_lint.config.load import KEYS, toml
 from durable_lint.config.paths import shown
 from durable_lint.config.selectors import rules as known_rules
+from durable_lint.report.addresses import rule_url
 from durable_lint.report.explain import page, render
-from durable_lint.report.style import rule_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

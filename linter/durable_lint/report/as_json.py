@@ -7,8 +7,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from durable_lint.report.addresses import rule_url
 from durable_lint.report.run import noqa_row
-from durable_lint.report.style import rule_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

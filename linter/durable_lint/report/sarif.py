@@ -6,10 +6,10 @@ import json
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from durable_lint.report import addresses
 from durable_lint.report.explain import page, paragraph
 from durable_lint.report.fingerprints import fingerprints
 from durable_lint.report.run import repository_root
-from durable_lint.report.style import DOCS_URL, rule_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ def log(run: Run, rules: Mapping[str, RuleInfo]) -> dict[str, object]:
                 "tool": {
                     "driver": {
                         "name": "durable-lint",
-                        "informationUri": DOCS_URL,
+                        **_optional("informationUri", addresses.DOCS_URL),
                         "version": _version(),
                         "semanticVersion": _version(),
                         "rules": [_rule(rule) for rule in rules.values()],
@@ -77,14 +77,14 @@ def _version() -> str:
 
 
 def _rule(rule: RuleInfo) -> dict[str, object]:
-    text = page(rule.code) or f"# {rule.code} {rule.name}\n\n{rule.summary}\n"
+    text = addresses.portable(page(rule.code) or f"# {rule.code} {rule.name}\n\n{rule.summary}\n")
     return {
         "id": rule.code,
         "name": "".join(word.capitalize() for word in rule.name.split("-")),
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": paragraph(text) or rule.summary},
         "help": {"text": text, "markdown": text},
-        "helpUri": rule_url(rule.code),
+        **_optional("helpUri", addresses.rule_url(rule.code)),
         "defaultConfiguration": {"enabled": rule.default, "level": "error"},
         "properties": {
             "tags": ["durable-execution", "correctness"],
@@ -92,6 +92,10 @@ def _rule(rule: RuleInfo) -> dict[str, object]:
             "problem.severity": "error",
         },
     }
+
+
+def _optional(key: str, value: str | None) -> dict[str, str]:
+    return {} if value is None else {key: value}
 
 
 def _result(

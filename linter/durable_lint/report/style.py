@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TextIO
 
-DOCS_URL = "https://durable-lint.readthedocs.io/"
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36", "bold": "1", "dim": "2"}
 
 
@@ -30,9 +29,9 @@ class Style(NamedTuple):
             return text
         return f"\x1b[{';'.join(_COLOURS[look] for look in looks)}m{text}\x1b[0m"
 
-    def link(self, text: str, url: str) -> str:
+    def link(self, text: str, url: str | None) -> str:
         """Return the text as a link (OSC 8) that a terminal makes clickable, or as it is."""
-        return f"\x1b]8;;{url}\x1b\\{text}\x1b]8;;\x1b\\" if self.links else text
+        return f"\x1b]8;;{url}\x1b\\{text}\x1b]8;;\x1b\\" if self.links and url else text
 
 
 def style_for(stream: TextIO, choice: str, environment: Mapping[str, str]) -> Style:
@@ -66,8 +65,3 @@ def terminal_width(stream: TextIO) -> int:
         return max(40, os.get_terminal_size(stream.fileno()).columns)
     except (OSError, ValueError):
         return 110
-
-
-def rule_url(code: str) -> str:
-    """Return the address of a rule's page."""
-    return f"{DOCS_URL}rules/{code}/"

@@ -6,8 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from durable_lint.config.paths import shown
+from durable_lint.report.addresses import rule_url
 from durable_lint.report.run import plural
-from durable_lint.report.style import rule_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

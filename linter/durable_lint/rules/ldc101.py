@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from durable_lint.rules import RULES
-from durable_lint.rules.view import header_rows, suspension_kinds, what_runs
+from durable_lint.rules.view import suspension_kinds, what_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,7 @@ def _judge(view: ModuleView, statement: m.Try, frame: Frame) -> Finding | None:
                 help="register it in a `terminal_scope`",
                 suspension=suspension,
                 frame=frame,
-                rows=header_rows(statement),
+                rows=view.header_rows(statement),
                 subject=statement,
             )
     return None

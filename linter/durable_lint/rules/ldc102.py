@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from durable_lint.project.suspension import expression_steps, recorded, steps
 from durable_lint.project.values import Instance, Manager
 from durable_lint.rules import RULES
-from durable_lint.rules.view import header_rows, suspension_kinds, what_runs
+from durable_lint.rules.view import suspension_kinds, what_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +65,7 @@ def _judge_item(
                 help=_help(effect),
                 suspension=suspension,
                 frame=frame,
-                rows=header_rows(statement),
+                rows=view.header_rows(statement),
                 subject=(statement, item),
             )
     return None

@@ -20,7 +20,7 @@ from durable_lint.project.values import (
     TerminalMethod,
 )
 from durable_lint.rules import RULES
-from durable_lint.rules.view import expressions_of, header_rows, suspension_kinds, what_runs
+from durable_lint.rules.view import expressions_of, suspension_kinds, what_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -69,7 +69,7 @@ def _judge_item(view: ModuleView, statement: m.With, item: m.Item, frame: Frame)
         help="register it in a `terminal_scope`",
         suspension=suspension,
         frame=frame,
-        rows=header_rows(statement),
+        rows=view.header_rows(statement),
         subject=(statement, item),
     )
 
@@ -94,7 +94,7 @@ def _judge_finally(view: ModuleView, statement: m.Try, frame: Frame) -> Finding 
         help="register it in a `terminal_scope`",
         suspension=suspension,
         frame=frame,
-        rows=header_rows(statement),
+        rows=view.header_rows(statement),
         subject=statement,
     )
 

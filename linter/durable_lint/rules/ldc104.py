@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from durable_lint.facts import model as m
 from durable_lint.project.values import External
 from durable_lint.rules import RULES
-from durable_lint.rules.view import header_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -36,7 +35,7 @@ def check(view: ModuleView) -> Iterator[Finding]:
                     help="move it out of the `finally`",
                     suspension=suspension,
                     frame=frame,
-                    rows=header_rows(statement),
+                    rows=view.header_rows(statement),
                     subject=(statement, leaving),
                 )
             break

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from durable_lint.project.unwinding import source_text
 from durable_lint.rules import RULES
 from durable_lint.rules.ldc102 import protected
-from durable_lint.rules.view import header_rows, suspension_kinds
+from durable_lint.rules.view import suspension_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,7 @@ def _judge(view: ModuleView, statement: m.With, index: int, item: m.Item, frame:
                 help="let `BaseException` through: catch `Exception`",
                 suspension=suspension,
                 frame=frame,
-                rows=header_rows(statement),
+                rows=view.header_rows(statement),
                 subject=(statement, item),
             )
     return None

@@ -131,6 +131,19 @@ class ModuleView:
             subject=(subject, frame),
         )
 
+    def header_rows(self, statement: m.Try | m.With) -> set[int]:
+        """Return the first and the last row of a compound statement's header, where a suppression counts."""
+        if not isinstance(statement, m.With):
+            return {statement.at.row}
+        end = statement.items[-1].at
+        lines = self.module.source.lines
+        for row in range(end.end_row, statement.body[0].at.row + 1):
+            # What may follow the last item: brackets, a comma, a comment, and the colon that ends the header.
+            text = lines[row - 1].encode()[end.end_column if row == end.end_row else 0 :]
+            if b":" in text.partition(b"#")[0]:
+                return {statement.at.row, row}
+        return {statement.at.row}
+
     def position(self, row: int, column: int) -> Position:
         """Return the reported position of a place in this module."""
         return Position(row, self.module.source.column(row, column))
@@ -201,16 +214,6 @@ def _callee_at(fact: m.Expression | m.Item | m.Statement | m.Clause) -> m.At:
 def durable_name(call: m.Call, method: str) -> str:
     """Return the name of a durable operation in the history, or the method's."""
     return operation_name(call, method) or method
-
-
-def header_rows(statement: m.Try | m.With | m.Handler) -> set[int]:
-    """Return the first and last row of a compound statement's header."""
-    first = statement.at.row
-    if isinstance(statement, m.With):
-        return {first, max(item.at.end_row for item in statement.items), statement.body[0].at.row - 1} & set(
-            range(first, statement.body[0].at.row + 1)
-        ) | {first}
-    return {first}
 
 
 def suspension_kinds() -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def test_json_has_ruffs_schema_and_the_related_places(review: Path) -> None:
     assert item["location"] == {"row": 41, "column": 5}
     assert item["end_location"] == {"row": 41, "column": 12}
     assert item["message"] == MESSAGE
-    assert item["url"].endswith("rules/LDC101/")
+    assert item["url"] is None  # until the site has an address
     assert item["noqa_row"] == 41
     assert item["fix"] == {
         "applicability": "safe",
@@ -112,9 +112,7 @@ def test_sarif_says_everything_that_code_scanning_shows(review: Path) -> None:
     assert isinstance(results, list)
     rules = tool["driver"]["rules"]
     assert [rule["id"] for rule in rules] == list(RULES)
-    assert all(
-        rule["help"]["markdown"] and rule["fullDescription"]["text"] and rule["helpUri"] for rule in rules
-    )
+    assert all(rule["help"]["markdown"] and rule["fullDescription"]["text"] for rule in rules)
     (result,) = results
     assert rules[result["ruleIndex"]]["id"] == result["ruleId"] == "LDC101"
     place = result["locations"][0]["physicalLocation"]

@@ -148,8 +148,7 @@ def test_findings_are_published_on_open_change_and_close() -> None:
         (diagnostic,) = await editor.open(file, HAZARD)
         assert codes([diagnostic]) == [("LDC101", 16, 4)]
         assert diagnostic.source == "durable-lint"
-        assert diagnostic.code_description is not None
-        assert diagnostic.code_description.href.endswith("rules/LDC101/")
+        assert diagnostic.code_description is None  # until the site has an address
         assert diagnostic.related_information is not None
         assert diagnostic.related_information[0].location.range.start == lsp.Position(14, 8)
         assert await editor.change(file, CLEAN) == []
