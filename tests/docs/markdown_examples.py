@@ -85,11 +85,17 @@ def examples_in(path: Path) -> list[Example]:
         elif marker.kind == "prints":
             last = found.pop()
             options = {**last.marker.options, **marker.options}
-            found.append(replace(last, marker=replace(last.marker, options=options), prints=text.strip("\n")))
+            found.append(replace(last, marker=replace(last.marker, options=options), prints=_log(text)))
             marker = Marker()
         else:
             marker = Marker()
     return found
+
+
+def _log(block: str) -> str:
+    """What a block says is logged. `(nothing)` stands for an empty log, which a reader would take for a gap."""
+    text = block.strip("\n")
+    return "" if text == "(nothing)" else text
 
 
 def _pieces(text: str) -> Iterator[tuple[str, int, str]]:

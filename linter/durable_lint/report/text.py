@@ -31,7 +31,23 @@ _LABELS = {
     "LDC202": "catches the suspension",
     "LDC203": "catches the suspension",
     "LDC204": _RUNS_EARLY,
+    "LDC205": "the cleanup in this handler stands behind the block again",
+    "LDC301": "stays attached to the thread",
+    "LDC302": "is not called for a suspension",
+    "LDC303": "passes by the release",
+    "LDC304": "can run on another thread",
+    "LDC305": "the function may not have ended",
+    "LDC401": "not the context of the function it stands in",
+    "LDC402": "can suspend, but runs inside a step",
+    "LDC403": "runs after the loop, with its last values",
+    "LDC404": "registered too late",
+    "LDC405": "has no end when its branch is abandoned",
+    "LDC406": "not made again on replay",
+    "LDC407": "has no body",
+    "LDC900": "the parser stopped here",
+    "LDC901": "suppresses nothing",
 }
+"""What is said at the place of a finding, for every rule."""
 
 
 class Mark(NamedTuple):

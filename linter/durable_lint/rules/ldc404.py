@@ -48,6 +48,7 @@ def check(view: ModuleView) -> Iterator[Finding]:
                 " leaks it",
                 help="register it right after the step that acquires it, or use `terminal.acquire`",
                 suspension=suspension,
+                at_call="can fail here",
                 frame=registration.frame,
                 subject=(registration.call, name),
             )

@@ -112,12 +112,15 @@ class ModuleView:
         *,
         help: str,
         suspension: Suspension | None = None,
+        at_call: str = "can suspend here",
         frame: Frame | None = None,
         rows: Iterable[int] = (),
         subject: object = None,
     ) -> Finding:
-        """Return a finding at `at`; `rows` are further rows on which a suppression counts."""
-        related = () if suspension is None else tuple(self._related(suspension))
+        """Return a finding at `at`; `rows` are further rows on which a suppression counts, and `at_call` is
+        what is said of the durable call.
+        """
+        related = () if suspension is None else tuple(self._related(suspension, at_call))
         return Finding(
             code=rule.code,
             name=rule.name,
@@ -148,7 +151,7 @@ class ModuleView:
         """Return the reported position of a place in this module."""
         return Position(row, self.module.source.column(row, column))
 
-    def _related(self, suspension: Suspension) -> Iterator[Related]:
+    def _related(self, suspension: Suspension, at_call: str) -> Iterator[Related]:
         """Yield the durable call first, then the chain that leads to it, outermost first."""
         links = suspension.links
         for link in (links[-1], *links[:-1]):
@@ -160,7 +163,7 @@ class ModuleView:
                 message = (
                     "is assumed to suspend: " + suspension.assumed
                     if suspension.assumed
-                    else "can suspend here"
+                    else at_call
                 )
             else:
                 message = "leads to it"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 from durable_lint import report
 from durable_lint.report.style import Style
+from durable_lint.rules import RULES
 from durable_lint.rules.finding import Applicability, Fix, Position, Related
 
 from tests.linter.report.samples import MESSAGE, finding, run_of, write_review
@@ -137,3 +139,9 @@ def test_statistics_count_by_rule_the_most_frequent_first(review: Path) -> None:
     assert "".join(report.statistics("full", run, Style())) == (
         "2 LDC101 [*] finally-around-suspension\n1 LDC201 [ ] catches-base-exception\n"
     )
+
+
+def test_every_rule_says_something_at_the_place_it_marks(review: Path) -> None:
+    for code in RULES:
+        (_, marked) = full(finding(review, code=code, related=())).splitlines()[1:3]
+        assert re.fullmatch(r" +\| +\^+ \w.*", marked), code
