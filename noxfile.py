@@ -105,9 +105,10 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def package(session: nox.Session) -> None:
-    """Both distributions build, pass `twine check`, and install with nothing but what they declare."""
+    """Both distributions build, pass `twine check`, and run on every Python to be had with what they declare."""
     session.install("build[uv]", "twine")
-    out = session.create_tmp()
+    out = Path(session.create_tmp()) / "dist"
+    shutil.rmtree(out, ignore_errors=True)
     for folder in (".", "runtime"):
-        session.run("python", "-m", "build", "--installer", "uv", "--outdir", out, folder, silent=True)
-    session.run("python", "tests/package/check_distributions.py", out)
+        session.run("python", "-m", "build", "--installer", "uv", "--outdir", str(out), folder, silent=True)
+    session.run("python", "tests/package/check_distributions.py", str(out))

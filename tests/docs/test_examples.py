@@ -1,4 +1,4 @@
-"""Every Python block of README.md and docs/**/*.md does what its page says: see docs/contributing-docs.md."""
+"""Every Python block of the READMEs and of docs/**/*.md does what its page says: see docs/contributing-docs.md."""
 
 from __future__ import annotations
 
@@ -9,8 +9,13 @@ from durable_lint import lint
 from markdown_examples import Example, check_lint, examples_in, run
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-EXAMPLES = [example for page in PAGES if page.exists() for example in examples_in(page)]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "linter" / "README.md",
+    ROOT / "runtime" / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+EXAMPLES = [example for page in PAGES for example in examples_in(page)]
 
 
 LINTED = [example for example in EXAMPLES if "lint" in example.marker.options]

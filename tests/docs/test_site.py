@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES_WITH_FIRST_FINDING = ["README.md", "docs/quickstart.md"]
+PAGES_WITH_FIRST_FINDING = ["README.md", "linter/README.md", "docs/quickstart.md"]
 
 
 def pages_in(navigation: object) -> Iterator[str]:

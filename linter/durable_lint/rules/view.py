@@ -160,11 +160,7 @@ class ModuleView:
             call = source_text(link.module, _callee_at(link.fact))
             last = link is links[-1]
             if last:
-                message = (
-                    "is assumed to suspend: " + suspension.assumed
-                    if suspension.assumed
-                    else at_call
-                )
+                message = "is assumed to suspend: " + suspension.assumed if suspension.assumed else at_call
             else:
                 message = "leads to it"
             yield Related(

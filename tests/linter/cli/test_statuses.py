@@ -170,7 +170,14 @@ def test_whoever_closes_the_pipe_early_gets_no_traceback_and_the_status_stays() 
 def test_an_interrupt_ends_with_130_and_no_traceback() -> None:
     write("review.py")
     command = [sys.executable, "-m", "durable_lint", "--watch"]
-    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    running = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # What a shell runs in the background ignores interrupts, and hands that down to these tests.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
     assert running.stderr is not None
     assert "watching" in running.stderr.readline()
     running.send_signal(signal.SIGINT)
