@@ -201,6 +201,20 @@ class TestAFrozenBody:
             assert played.effects == ["clean 1", SUSPENDED, "clean 2", "outer"]
             assert played.run.result == "caught"
 
+    def test_a_recorded_execution_error_brings_the_failures_of_inner_scopes(self) -> None:
+        def body(s: Inside) -> None:
+            retried_cleanup(s)
+            with terminal_scope(s.context, name="inner") as inner:
+                inner.cleanup(s.failing("inner", Oops("stuck")), name="stuck", config=ONCE)
+                if once(s):
+                    raise ExecutionError("broken")
+
+        played = play(ISOLATED, body)
+        assert played.effects == ["inner", "clean 1", SUSPENDED, "clean 2"]
+        (error,) = played.errors
+        assert (type(error), str(error)) == (ExecutionError, "broken")
+        assert [failure.name for failure in vars(error)["terminal_failures"]] == ["stuck"]
+
     def test_what_succeeded_and_does_not_return_again_cleans_up_and_invents_no_result(self) -> None:
         def body(s: Inside) -> str:
             retried_cleanup(s)
