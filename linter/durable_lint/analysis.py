@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from durable_lint.source.text import parse
+
 if TYPE_CHECKING:
     import ast
     from collections.abc import Iterable
@@ -33,6 +35,7 @@ class Analysis:
         self._solver: Solver | None = None
         self._views: dict[Path, ModuleView] = {}
         self._notes: dict[Path, tuple[Note, ...]] = {}
+        self._passed: dict[Path, bool] = {}
 
     @property
     def index(self) -> ImportIndex:
@@ -55,7 +58,7 @@ class Analysis:
         if self._modules is None:
             from durable_lint.project.modules import Modules
 
-            self._modules = Modules(self.index)
+            self._modules = Modules(self.index, self._look_at)
         return self._modules
 
     @property
@@ -83,31 +86,51 @@ class Analysis:
     def update(self, path: Path, raw: bytes | None) -> None:
         """Say that a file's content is now `raw`, or again what is on disk where it is None."""
         self.index.add(path, raw)
+        self._passed.pop(path, None)
         if self._modules is not None:
             self._modules.forget(path)
         self._solver = None
         self._views.clear()
         self._notes.clear()
 
-    def findings(self, source: SourceText, tree: ast.Module, *, every_rule: bool = False) -> list[Finding]:
+    def findings(
+        self, source: SourceText, tree: ast.Module | None = None, *, every_rule: bool = False
+    ) -> list[Finding]:
         """Return what the enabled rules (with `every_rule`: all rules) find in a module, suppressed ones
-        included.
+        included. `tree` is its tree where one is at hand. Raises `SourceSyntaxError`.
         """
-        from durable_lint.gate import passes_tree
+        if self._modules is not None and self._modules.has(source):
+            passes = self._passed[source.path]
+        else:
+            tree = parse(source) if tree is None else tree
+            passes = self._look_at(source, tree)
+        if not passes:
+            return []
         from durable_lint.rules import RULES, check
         from durable_lint.sdk.aws import PACKAGE, RUNTIME
 
-        settings = self.settings
-        strict = settings.strict or bool(settings.effects)
-        repeated = every_rule or settings.is_enabled("LDC205")
-        if not passes_tree(self.index, source.path, source.raw, tree, strict=strict, repeated=repeated):
-            return []
         if not {PACKAGE, RUNTIME}.isdisjoint(source.path.parts):
             return []  # the SDK and the runtime are what raises the control flow and tells it from an outcome
         if not self.modules.may_hold_context(source.path):
             return []
-        codes = [code for code in RULES if every_rule or settings.is_enabled(code)]
+        codes = [code for code in RULES if every_rule or self.settings.is_enabled(code)]
         return check(self.view(source, tree), codes)
+
+    def _look_at(self, source: SourceText, tree: ast.Module) -> bool:
+        """Return, and remember, whether a module that was just parsed passes the gate: no tree is kept."""
+        from durable_lint.gate import passes_tree
+
+        settings = self.settings
+        passes = passes_tree(
+            self.index,
+            source.path,
+            source.raw,
+            tree,
+            strict=settings.strict or bool(settings.effects),
+            repeated=settings.is_enabled("LDC205") or settings.is_enabled("LDC901"),
+        )
+        self._passed[source.path] = passes
+        return passes
 
     def with_fixes(self, path: Path, findings: Iterable[Finding]) -> list[Finding]:
         """Return findings of a module judged before, each with a fix or the reason why there is none."""
@@ -140,8 +163,10 @@ class Analysis:
         for gap, why in self.modules.gaps.items():
             yield Note(gap, f"could not be followed: {why}")
 
-    def view(self, source: SourceText, tree: ast.Module) -> ModuleView:
-        """Return a module as the rules see it, whether or not it could hold a finding."""
+    def view(self, source: SourceText, tree: ast.Module | None = None) -> ModuleView:
+        """Return a module as the rules see it, whether or not it could hold a finding. Raises
+        `SourceSyntaxError`.
+        """
         from durable_lint.config.sdk_version import detect
         from durable_lint.project.solver import Names, Solver, pattern_matcher
         from durable_lint.project.suspension import Suspensions

@@ -17,7 +17,6 @@ from durable_lint.source.text import (
     SourceSyntaxError,
     SourceText,
     declared_encoding,
-    parse,
     read_bytes,
 )
 
@@ -117,7 +116,6 @@ class Linter:
             return FileResult(path, notes=(note,), skipped=True)
         source = SourceText.from_bytes(path, raw)
         try:
-            tree = parse(source) if tree is None else tree
             found = analysis.findings(source, tree, every_rule=unused)
         except SourceSyntaxError as error:
             # What the rest of the file holds is not known, so no suppression in it is known to be idle.

@@ -43,8 +43,10 @@ class ImportMap(Protocol):
 class Modules:
     """Reads modules on demand and remembers them. A file that cannot be read is remembered as a gap."""
 
-    def __init__(self, imports: ImportMap) -> None:
+    def __init__(self, imports: ImportMap, met: Callable[[SourceText, ast.Module], object]) -> None:
+        """`met` is called with each module that is parsed here, while its tree is at hand."""
         self.imports = imports
+        self._met = met
         self.parsed = 0
         """How many modules were parsed: what a question costs."""
         self.gaps: dict[Path, str] = {}
@@ -56,14 +58,23 @@ class Modules:
         self._above: dict[Path, bool] = {}
         self._below: dict[Path, bool] = {}
 
-    def add(self, source: SourceText, tree: ast.Module) -> ModuleFacts:
-        """Return the facts of a module that has been parsed already."""
-        key = self._key(source.path)
-        facts = self._facts.get(key)
+    def has(self, source: SourceText) -> bool:
+        """Whether a question has led to this module already, as this file with this content."""
+        return self._same(source) is not None
+
+    def _same(self, source: SourceText) -> ModuleFacts | None:
+        facts = self._facts.get(self._key(source.path))
         if facts is None or facts.path != source.path or facts.source.raw != source.raw:
-            facts = extract(source, tree)
+            return None
+        return facts
+
+    def add(self, source: SourceText, tree: ast.Module | None = None) -> ModuleFacts:
+        """Return the facts of a module; `tree` is its tree where one is at hand. Raises `SourceSyntaxError`."""
+        facts = self._same(source)
+        if facts is None:
+            facts = extract(source, parse(source) if tree is None else tree)
             self.parsed += 1
-            self._facts[key] = facts
+            self._facts[self._key(source.path)] = facts
             self._names.clear()
         return facts
 
@@ -82,8 +93,10 @@ class Modules:
             self._facts[key] = None
             try:
                 source = SourceText.from_bytes(path, self.imports.read(path))
-                self._facts[key] = extract(source, parse(source))
+                tree = parse(source)
+                self._facts[key] = extract(source, tree)
                 self.parsed += 1
+                self._met(source, tree)
             except OSError as error:
                 self.gaps[path] = f"cannot be read: {error.strerror}"
             except SourceError as error:
