@@ -104,11 +104,13 @@ def _check(place: Place) -> None:
     only = "so only the in-place form will do"
     if isinstance(place.function, ast.AsyncFunctionDef):
         raise Refused(f"the function is a coroutine, {only}")
+    for node in own_nodes(*place.function.body):
+        if isinstance(node, (ast.Global, ast.Nonlocal)) and place.bound & set(node.names):
+            name = min(place.bound & set(node.names))
+            raise Refused(f"the block rebinds `{name}`, which is not its own, {only}")
     for node in own_nodes(place.node):
         if isinstance(node, (ast.Yield, ast.YieldFrom)):
             raise Refused(f"the block has a `yield`, {only}")
-        if isinstance(node, (ast.Global, ast.Nonlocal)):
-            raise Refused(f"the block rebinds `{node.names[0]}`, which is not its own, {only}")
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Name)

@@ -387,6 +387,35 @@ CASES = [
         before="RELEASED = None",
     ),
     case(
+        "block_that_counts_in_a_global",
+        """
+        global COUNTED
+        try:
+            COUNTED = "counted"
+            PAUSE
+        finally:
+            note(NAME, "end")
+        return COUNTED
+        """,
+        before="COUNTED = None",
+    ),
+    case(
+        "block_that_sets_a_name_of_the_function_around",
+        """
+        done = "no"
+        def work():
+            nonlocal done
+            try:
+                PAUSE
+                FAIL
+                done = "yes"
+            finally:
+                note(NAME, f"end {done}")
+        work()
+        return done
+        """,
+    ),
+    case(
         "super_in_the_cleanup",
         """
         return Derived(context).run(event)

@@ -58,10 +58,10 @@ class Result:
 
 
 @cache
-def fix(source: str, folder: Path, *, unsafe: bool = True) -> Result:
+def fix(source: str, folder: Path, *, unsafe: bool = True, form: str = "in-place") -> Result:
     """Return what fixing a module makes of it, and the findings that are left."""
     path = folder / "module.py"
-    linter = Linter(Settings(root=folder, src=(folder,)), with_fixes=True)
+    linter = Linter(Settings(root=folder, src=(folder,), fix_form=form), with_fixes=True)
     done = Rewriter(linter, unsafe_fixes=unsafe, only=path).rewrite(path, source.encode())
     assert not done.result.failures
     return Result(done.contents.get(path, source.encode()).decode(), done.result.findings)
@@ -143,3 +143,27 @@ def test_every_case_has_its_own_name() -> None:
     assert len(set(names)) == len(names)
     for case in cases.CASES:
         ast.parse(source_of(case))
+
+
+def test_the_isolated_form_runs_the_same_where_it_is_written(folder: Path) -> None:
+    """Its errors cross a checkpoint, so only that there is one is compared."""
+    written = [c for c in cases.CASES if _is_isolated(c, folder)]
+    assert len(written) > 20
+    before = source_of(*written)
+    after = fix(before, folder, unsafe=False, form="callable").source
+    for start in range(0, len(written), _AT_ONCE):
+        names = [case.name for case in written[start : start + _AT_ONCE]]
+        for fails in (False, True):
+            old = trial.play_all(before, names, {"pause": False, "fail": fails})
+            for pauses in (False, True):
+                new = trial.play_all(after, names, {"pause": pauses, "fail": fails})
+                for name in names:
+                    was, now = old[name], new[name]
+                    assert now.effects == was.log, name
+                    assert (now.result, bool(now.error)) == (was.result, bool(was.error)), name
+
+
+def _is_isolated(case: Case, folder: Path) -> bool:
+    """Whether a case comes out whole in the isolated form."""
+    after = fix(source_of(case), folder, unsafe=False, form="callable")
+    return not after.left and after.source != source_of(case)
