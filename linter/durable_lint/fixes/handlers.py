@@ -36,11 +36,8 @@ def undo(
     """Return the fix that makes a compensation of what a handler undoes, or else narrows it. Raises `Refused`."""
     try:
         return scope.rewrite_handler(place, handler, is_first_party, in_manager=in_manager)
-    except Refused as refused:
-        try:
-            return narrow(place, handler, frame)
-        except Refused:
-            raise refused from None
+    except Refused:
+        return narrow(place, handler, frame)
 
 
 def narrow(place: Place, handler: m.Handler, frame: Frame) -> Fix:

@@ -184,7 +184,9 @@ def _result(place: Place, kept: list[ast.AST], actions: list[ast.stmt], *, plain
             raise Refused(f"the cleanup may see `{name}` as it was before the block, {only}")
         if any(n.id == name and (in_loop or n.lineno > place.node.lineno) for n in outside):
             later.append(name)
-    if later and (returns or not plain or not all(_is_assigned(place.node.body, name) for name in later)):
+    if later and (
+        returns or not plain or not all(names.assigns(list(place.node.body), name) for name in later)
+    ):
         raise Refused(f"`{later[0]}` is read after the block, and not always bound by it, {only}")
     if later and _is_strict(function):
         raise Refused(f"the type of `{later[0]}`, which is read after the block, is not written down, {only}")
@@ -207,11 +209,6 @@ def _loops_around(place: Place) -> list[ast.AST]:
             break
         found.append(around)
     return found
-
-
-def _is_assigned(block: list[ast.stmt], name: str) -> bool:
-    """Whether a statement of the block itself assigns a name."""
-    return any(isinstance(s, (ast.Assign, ast.AnnAssign)) and name in names.bound(s) for s in block)
 
 
 def _is_strict(function: FunctionNode) -> bool:

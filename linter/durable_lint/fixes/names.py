@@ -222,6 +222,8 @@ def assigned_first(block: list[ast.stmt], name: str) -> bool:
                     continue
                 if name in mentioned(statement):
                     inside = [part for part in (statement.body, statement.orelse) if name in mentioned(*part)]
+                    if len(inside) == 2 and all(assigned_first(p, name) and assigns(p, name) for p in inside):
+                        return True
                     return all(assigned_first(part, name) for part in inside) and not _read_after(
                         block, statement, name
                     )
@@ -232,6 +234,11 @@ def assigned_first(block: list[ast.stmt], name: str) -> bool:
                 if name in mentioned(statement) and not _only_in_handlers(statement, name):
                     return False
     return True
+
+
+def assigns(block: list[ast.stmt], name: str) -> bool:
+    """Whether a statement of the block itself assigns a name, under no condition."""
+    return any(isinstance(s, (ast.Assign, ast.AnnAssign)) and name in bound(s) for s in block)
 
 
 def _bound_at_once(expression: ast.expr, name: str) -> bool:

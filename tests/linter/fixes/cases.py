@@ -1122,6 +1122,91 @@ CASES = [
         "lambda action_context: action_context.run_in_child_context(",
         "# at last",
     ),
+    case(
+        "conditional_steps_of_every_kind",
+        """
+        vm = "a"
+        try:
+            PAUSE
+            FAIL
+        finally:
+            if vm:
+                context.step(release_step(NAME, vm), config=ONCE)
+            if vm:
+                context.step(lambda _: note(NAME, "two"), name="")
+            if vm:
+                context.step(lambda _, kept="three": note(NAME, kept), name="three")
+            if vm:
+                context.step(
+                    lambda _: note(NAME, "four"),  # last
+                    name="four",
+                )
+        return "done"
+        """,
+    ),
+    case(
+        "steps_without_names",
+        """
+        vm = "a"
+        try:
+            PAUSE
+            FAIL
+        finally:
+            context.step((lambda _: note(NAME, "one")), config=None)
+            context.step(
+                lambda _: note(NAME, "two")  # two
+                , config=ONCE,
+            )
+            context.step(named_by_its_function)
+            context.step(lambda _: vm and note(NAME, "four") if vm else None, name=f"four-{len('x')}")
+        return "done"
+        """,
+        None,
+        'name="named-by-its-function"',
+        before="""
+        def named_by_its_function(_):
+            return note(NAME, "three")
+        """,
+    ),
+    case(
+        "names_that_the_cleanup_binds_before_it_reads_them",
+        """
+        try:
+            PAUSE
+            FAIL
+        finally:
+            with contextlib.nullcontext("one") as word:
+                note(NAME, word)
+            if event:
+                text = note(NAME, "two")
+            else:
+                text = "three"
+            note(NAME, text)
+            def last():
+                note(NAME, "four")
+            last()
+            for number in range(1):
+                note(NAME, f"{number}")
+            note(NAME, [number for number in "ab"][0])
+            while (left := None) is not None:
+                note(NAME, left)
+        return [number for number in range(2)], (lambda word: word)("x")
+        """,
+    ),
+    case(
+        "name_that_the_cleanup_may_not_bind",
+        """
+        text = "old"
+        try:
+            PAUSE
+        finally:
+            if event["fail"]:
+                text = note(NAME, "new")
+            note(NAME, text)
+        return "done"
+        """,
+        "from its old value",
+    ),
     # ------------------------------------------------ coroutines and generators
     case(
         "generator_of_batches",
@@ -1351,6 +1436,64 @@ CASES = [
                 yield vm
             finally:
                 note(NAME, f"end {vm}")
+        """,
+    ),
+    case(
+        "generator_manager_that_enters_another",
+        """
+        with outer_manager(context) as held:
+            PAUSE
+            FAIL
+            return held
+        """,
+        before="""
+        @contextlib.contextmanager
+        def inner_manager(stage: DurableContext):
+            if stage:
+                try:
+                    yield "held"
+                finally:
+                    note(NAME, "end")
+
+
+        @contextlib.contextmanager
+        def outer_manager(stage: DurableContext):
+            with inner_manager(stage) as held:
+                yield held
+        """,
+    ),
+    case(
+        "generator_manager_that_closes",
+        """
+        with session_manager(context) as held:
+            PAUSE
+            FAIL
+            return held.key
+        """,
+        before="""
+        @contextlib.contextmanager
+        def session_manager(stage: DurableContext):
+            with contextlib.closing(Session(NAME, "one")) as session:
+                yield session
+        """,
+    ),
+    case(
+        "closing_a_name_under_another",
+        """
+        session = Session(NAME, "one")
+        with contextlib.closing(session) as other:
+            PAUSE
+            FAIL
+            return other.key
+        """,
+        None,
+        "other = session",
+    ),
+    case(
+        "closing_with_the_body_on_its_line",
+        """
+        with contextlib.closing(Session(NAME, "one")): context.run_in_child_context(lambda inner: pause_if(inner, event), name="pause")
+        return "done"
         """,
     ),
     case(
@@ -1743,6 +1886,109 @@ CASES = [
         return "done"
         """,
         "swallow",
+    ),
+    case(
+        "stack_with_arguments_of_every_kind",
+        """
+        vm = {"id": "a", "parts": ["x"]}
+        session = Session(NAME, "key")
+        with contextlib.ExitStack() as stack:
+            stack.callback(note, NAME, vm["id"])
+            stack.callback(note, NAME, vm["parts"][0])
+            stack.callback(note, NAME, session.key)
+            stack.callback(note, NAME, text=f"{vm['id']}!")
+            stack.callback(note, NAME, "-".join(vm["parts"]))
+            vm["id"] = "b"
+            session = None
+            PAUSE
+            FAIL
+        return "done"
+        """,
+    ),
+    case(
+        "stack_in_a_function_inside",
+        """
+        word = "word"
+        def work(stage: DurableContext):
+            with contextlib.ExitStack() as stack:
+                stack.callback(note, NAME, word)
+                if event["pause"]:
+                    stage.wait(Duration.from_seconds(1), name="pause")
+            return "done"
+        return work(context)
+        """,
+    ),
+    case(
+        "stack_with_steps_of_every_kind",
+        """
+        with contextlib.ExitStack() as stack:
+            stack.callback(context.step, lambda _: note(NAME, "one"), name="one", config=ONCE)
+            stack.callback(context.step, lambda _: note(NAME, "two"))
+            stack.callback(context.step, release_step(NAME, "three"), name="dritt-größe")
+            stack.callback(context.run_in_child_context, lambda inner: note_step(inner, NAME, "four"), name="four")
+            PAUSE
+            FAIL
+        return "done"
+        """,
+        None,
+        'name="one", config=ONCE',
+        'name="note"',
+    ),
+    case(
+        "stack_with_pushed_functions",
+        """
+        def close(*error):
+            touch(NAME, "close")
+        with contextlib.ExitStack() as stack:
+            stack.push(close)
+            stack.push(lambda *error: touch(NAME, "push"))
+            PAUSE
+        return "done"
+        """,
+        None,
+        "close(None, None, None)",
+        before="from outside import touch as outer_touch\n\n\ndef touch(name, text):\n    outer_touch(name, text)",
+    ),
+    case(
+        "stack_that_enters_without_a_name_in_a_loop",
+        """
+        with contextlib.ExitStack() as stack:
+            for key in ("a", "b"):
+                stack.enter_context(contextlib.closing(Session(NAME, key)))
+            again = stack.enter_context(contextlib.closing(Session(NAME, "c")))
+            PAUSE
+            FAIL
+            return again.key
+        """,
+        None,
+        "session=session",
+    ),
+    case(
+        "stack_with_something_process_local_between",
+        """
+        with contextlib.ExitStack() as stack:
+            stack.callback(note, NAME, "one")
+            stack.callback(logger.info, "between")
+            stack.callback(note, NAME, "two")
+            PAUSE
+            FAIL
+        return "done"
+        """,
+        None,
+        "with terminal_scope(",
+    ),
+    case(
+        "stack_with_something_process_local_last",
+        """
+        with contextlib.ExitStack() as stack:
+            stack.callback(note, NAME, "one")
+            stack.callback(logger.info, "last")
+            PAUSE
+            FAIL
+        return "done"
+        """,
+        None,
+        "as terminal, contextlib.ExitStack() as stack:",
     ),
     # ------------------------------------------------ several in one function
     case(
