@@ -6,13 +6,14 @@ import ast
 from typing import TYPE_CHECKING
 
 from durable_lint.fixes import names, scope
-from durable_lint.fixes.cleanup import Parts, called_name
+from durable_lint.fixes.cleanup import Parts, called_name, step_arguments
 from durable_lint.fixes.scope import Header, clause_colon, header_comments, last_row
 from durable_lint.fixes.tree import Change, Refused, own_nodes, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from durable_lint.fixes.cleanup import Cleanup
     from durable_lint.fixes.place import Place
     from durable_lint.rules.finding import Fix
     from durable_lint.rules.ldc205 import Repeated
@@ -101,7 +102,7 @@ def _rewrite_list(place: Place, found: Repeated, is_first_party: Callable[[str],
         change.replace(
             tree.start(statement),
             tree.end(statement),
-            _compensation(place, cleanup.terminal, kind, call.args[0]),
+            _compensation(cleanup, call.args[0]),
         )
     if _runs_late(loop):
         raise Refused("the loop does more than to call each of them")
@@ -150,7 +151,29 @@ def _runs_late(loop: ast.stmt) -> bool:
     return True
 
 
-def _compensation(place: Place, terminal: str, kind: str, given: ast.expr) -> str:
+def _step_of(cleanup: Cleanup, given: ast.Lambda) -> str:
+    """Return the registration of `lambda: context.step(f, name="...")`, which is `f` itself; "" for anything else."""
+    call = given.body
+    if given.args.args or not isinstance(call, ast.Call) or any(k.arg is None for k in call.keywords):
+        return ""
+    slice_ = cleanup.place.tree.slice
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
+        return ""
+    if (
+        slice_(call.func.value) != cleanup.spot.text
+        or not call.args
+        or not isinstance(call.args[0], ast.Lambda)
+    ):
+        return ""
+    func, name, config = step_arguments(call)
+    if not isinstance(name, ast.Constant) or not (config is None or isinstance(config, ast.Name)):
+        return ""
+    extra = "" if config is None else f", config={slice_(config)}"
+    return f"{cleanup.terminal}.{cleanup.kind}({slice_(func)}, name={slice_(name)}{extra})"
+
+
+def _compensation(cleanup: Cleanup, given: ast.expr) -> str:
+    place, terminal, kind = cleanup.place, cleanup.terminal, cleanup.kind
     tree = place.tree
     text = tree.slice(given)
     if "\n" in text or "\r" in text or tree.comments_in(tree.start(given), tree.end(given)):
@@ -161,9 +184,19 @@ def _compensation(place: Place, terminal: str, kind: str, given: ast.expr) -> st
             raise Refused("a compensation with parameters")
         if len(arguments.args) != len(arguments.defaults):
             raise Refused("a compensation with parameters")
+        uses = cleanup.context_uses([given.body])
+        as_step = _step_of(cleanup, given) if uses else ""
+        if as_step:
+            return as_step
         name = called_name(given.body) or kind
         listed = text.partition("lambda")[2][: tree.start(given.body) - tree.start(given) - len("lambda")]
         inner = listed.rpartition(":")[0].strip()
+        if uses:
+            own = names.fresh("action_context", names.mentioned(given))
+            replaced = [(tree.start(use), tree.end(use), own) for use in uses]
+            body = tree.moved(tree.start(given.body), tree.end(given.body), "", "", replaced)
+            parameters = f"{own}, {inner}" if inner else own
+            return f'{terminal}.{kind}_in_context(lambda {parameters}: {body}, name="{kind}")'
         unused = names.fresh(
             "_" if "_" not in names.mentioned(given) else "step_context", names.mentioned(given)
         )
@@ -174,11 +207,11 @@ def _compensation(place: Place, terminal: str, kind: str, given: ast.expr) -> st
     if isinstance(given, ast.Name) and given.id not in place.changed:
         name = called_name(ast.Call(given, [], [])) or kind
         return f'{terminal}.{kind}(lambda _: {text}(), name="{name}")'
-    if (
-        isinstance(given, ast.Call)
-        and getattr(given.func, "id", getattr(given.func, "attr", "")) == "partial"
-    ):
-        name = called_name(ast.Call(given.args[0], [], [])) if given.args else kind
-        star = "*" if place.is_annotated else ""
-        return f'{terminal}.{kind}(lambda {star}_, undo={text}: undo(), name="{name or kind}")'
-    raise Refused("what a compensation calls cannot be seen")
+    made = given.func if isinstance(given, ast.Call) else given
+    if isinstance(given, ast.Call) and getattr(made, "id", getattr(made, "attr", "")) == "partial":
+        made = given.args[0]
+    elif not isinstance(given, ast.Name):
+        raise Refused("what a compensation calls cannot be seen")
+    name = called_name(ast.Call(made, [], [])) or kind
+    star = "*" if place.is_annotated else ""
+    return f'{terminal}.{kind}(lambda {star}_, undo={text}: undo(), name="{name}")'

@@ -80,6 +80,69 @@ FOUND = [
         """,
     ),
     cases.case(
+        "a_list_of_compensations_that_are_steps",
+        """
+        undos: list = []
+        try:
+            flight = context.step(lambda _: "flight", name="flight")
+            undos.append(lambda: context.step(lambda _: note(NAME, f"cancel {flight}"), name="cancel", config=ONCE))
+            PAUSE
+            for room in ("a", "b"):
+                undos.append(lambda room=room: context.step(lambda _: note(NAME, f"leave {room}"), name=f"leave-{room}"))
+            FAIL
+        except Exception:
+            for undo in reversed(undos):
+                undo()
+            raise
+        return "done"
+        """,
+        None,
+        "terminal.compensate(lambda _: note(",
+        "config=ONCE",
+        "terminal.compensate_in_context(lambda action_context, room=room: action_context.step(",
+    ),
+    cases.case(
+        "a_list_of_compensations_run_in_steps",
+        """
+        undos = []
+        try:
+            def first():
+                note(NAME, "first")
+            undos.append(first)
+            PAUSE
+            undos.append(functools.partial(note, NAME, "second"))
+            FAIL
+        except Exception:
+            for undo in reversed(undos):
+                context.step(lambda _, undo=undo: undo(), name="undo")
+            raise
+        return "done"
+        """,
+        None,
+        "terminal.compensate(lambda *_, undo=first: undo(), ",
+        "undo=functools.partial(",
+        before="import functools",
+    ),
+    cases.case(
+        "a_list_of_cleanups",
+        """
+        ends = []
+        try:
+            ends.append(lambda: note(NAME, "end"))
+            PAUSE
+            FAIL
+        except Exception:
+            for end in reversed(ends):
+                end()
+            raise
+        for end in reversed(ends):
+            end()
+        return "done"
+        """,
+        None,
+        "terminal.cleanup(",
+    ),
+    cases.case(
         "a_list_of_compensations",
         """
         undos = []
@@ -98,6 +161,151 @@ FOUND = [
         """,
         None,
         "terminal.compensate(",
+    ),
+]
+LEFT = [
+    cases.case(
+        "handler_that_uses_the_exception",
+        """
+        try:
+            PAUSE
+        except Exception as error:
+            note(NAME, f"end {error}")
+            raise
+        note(NAME, f"end {error}")
+        """,
+        "uses the exception",
+    ),
+    cases.case(
+        "copies_on_one_line",
+        """
+        try:
+            PAUSE
+        except Exception:
+            note(NAME, "end")
+            raise
+        note(NAME, "end"); note(NAME, "more")
+        """,
+        "stand on one line",
+    ),
+    cases.case(
+        "list_with_else",
+        """
+        undos = []
+        try:
+            undos.append(lambda: note(NAME, "undo"))
+            PAUSE
+        except Exception:
+            for undo in reversed(undos):
+                undo()
+            raise
+        else:
+            note(NAME, "else")
+        """,
+        "else",
+    ),
+    cases.case(
+        "list_that_is_counted",
+        """
+        undos = []
+        try:
+            undos.append(lambda: note(NAME, "undo"))
+            PAUSE
+        except Exception:
+            for undo in reversed(undos):
+                undo()
+            raise
+        return len(undos)
+        """,
+        "another way than to append",
+    ),
+    cases.case(
+        "list_that_is_given_values",
+        """
+        undos = []
+        try:
+            undos.append(lambda: note(NAME, "undo"))
+            PAUSE
+        except Exception:
+            for undo in reversed(undos):
+                undo(1)
+            raise
+        """,
+        "more than to call",
+    ),
+    cases.case(
+        "list_with_a_comment",
+        """
+        undos = []  # all of them
+        try:
+            undos.append(lambda: note(NAME, "undo"))
+            PAUSE
+        except Exception:
+            for undo in reversed(undos):
+                undo()
+            raise
+        """,
+        "comments or other code",
+    ),
+    cases.case(
+        "list_that_is_not_empty",
+        """
+        undos = [print]
+        try:
+            undos.append(lambda: note(NAME, "undo"))
+            PAUSE
+        except Exception:
+            for undo in reversed(undos):
+                undo()
+            raise
+        """,
+        "not an empty list",
+    ),
+    cases.case(
+        "list_of_lambdas_with_parameters",
+        """
+        undos = []
+        try:
+            undos.append(lambda *rest: note(NAME, "undo"))
+            PAUSE
+        except Exception:
+            for undo in reversed(undos):
+                undo()
+            raise
+        """,
+        "with parameters",
+    ),
+    cases.case(
+        "list_of_what_is_computed",
+        """
+        undos = []
+        try:
+            undos.append(event["undo"])
+            PAUSE
+        except Exception:
+            for undo in reversed(undos):
+                undo()
+            raise
+        """,
+        "cannot be seen",
+    ),
+    cases.case(
+        "list_of_several_lines",
+        """
+        undos = []
+        try:
+            undos.append(
+                lambda: note(
+                    NAME, "undo"
+                )
+            )
+            PAUSE
+        except Exception:
+            for undo in reversed(undos):
+                undo()
+            raise
+        """,
+        "several lines",
     ),
 ]
 NOT_FOUND = [
@@ -189,3 +397,13 @@ def test_it_is_off_until_it_is_selected(tmp_path: Path) -> None:
     path = tmp_path / "module.py"
     linter = Linter(Settings(root=tmp_path, src=(tmp_path,)))
     assert not linter.lint(path, _module(FOUND[0]).encode()).findings
+
+
+@pytest.mark.parametrize("case", LEFT, ids=lambda case: case.name)
+def test_a_workaround_that_does_more_is_left_and_says_why(case: cases.Case, tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    source = _module(case)
+    done = Rewriter(_linter(tmp_path), unsafe_fixes=True, only=path).rewrite(path, source.encode())
+    assert not done.contents
+    assert case.why is not None
+    assert [case.why in finding.no_fix for finding in done.result.findings] == [True], done.result.findings
