@@ -349,8 +349,12 @@ class Cleanup:
         """
         place = self.place
         local = names.bound(*nodes)
+        inside = own_nodes(place.node)
+        returned = names.read_names(*(n.value for n in inside if isinstance(n, ast.Return) and n.value))
         for root in nodes:
             for name in sorted(names.mutated_by(own_nodes(root)) - local):
+                if name in returned:
+                    raise Refused(f"the cleanup changes `{name}` in memory, which the block returns")
                 seen = self._reader(name, own)
                 if seen is None and name in place.bound_in_function:
                     continue
@@ -605,10 +609,14 @@ class Cleanup:
             f"{indent})"
         )
 
-    def _operand(self, node: ast.Expr, old: str, new: str) -> str:
+    def _operand(
+        self, node: ast.Expr, old: str, new: str, replacements: Sequence[tuple[int, int, str]] = ()
+    ) -> str:
         """Return an expression as the body of a lambda among other arguments: a bare tuple gets parentheses."""
         tree = self.place.tree
-        text = tree.moved(tree.start(node), tree.end(node), old, new)
+        text = tree.moved(tree.start(node), tree.end(node), old, new, replacements)
+        if isinstance(node.value, ast.NamedExpr):
+            return f"({text})"
         is_bare = isinstance(node.value, ast.Tuple) and tree.start(node.value) == tree.start(node)
         return f"({text})" if is_bare and not _is_enclosed(node.value, tree.slice(node.value)) else text
 
@@ -714,9 +722,8 @@ class Cleanup:
     ) -> list[str]:
         """Return an action that is one durable call, on the context that it is given."""
         tree, node = self.place.tree, piece.node
-        text = tree.moved(
-            tree.start(node), tree.end(node), tree.indent(node.lineno), indent + unit, replacements
-        )
+        assert isinstance(node, ast.Expr)
+        text = self._operand(node, tree.indent(node.lineno), indent + unit, replacements)
         name = self._group_name([piece])
         call = f'{self.terminal}.{self.kind}_in_context(lambda {parameter}: {text}, name="{name}")'
         newline = tree.source.newline

@@ -211,6 +211,8 @@ def assigned_first(block: list[ast.stmt], name: str) -> bool:
                     return False
                 if name in bound(statement):
                     return True
+            case ast.Expr() if _bound_at_once(statement.value, name):
+                return True
             case ast.If() | ast.While():
                 if _bound_at_once(statement.test, name):
                     return True

@@ -516,7 +516,12 @@ class Place:
 
 
 def narrowly_guarded(tree: SourceTree, node: ast.AST) -> bool:
-    """Whether a handler around `node` in its function names something narrower than `Exception`."""
+    """Whether a handler around `node` in its function names something narrower than `Exception`.
+
+    `suppress` is one, also among the items of `node` itself.
+    """
+    if isinstance(node, (ast.With, ast.AsyncWith)) and _suppresses(node):
+        return True
     inside = node
     for around in tree.ancestors(node):
         if isinstance(around, CALLABLES):
@@ -528,13 +533,15 @@ def narrowly_guarded(tree: SourceTree, node: ast.AST) -> bool:
                     "BaseException",
                 }:
                     return True
-        if isinstance(around, (ast.With, ast.AsyncWith)) and inside in around.body:
-            for item in around.items:
-                call = item.context_expr
-                if isinstance(call, ast.Call) and _last_name(call.func) == "suppress":
-                    return True
+        if isinstance(around, (ast.With, ast.AsyncWith)) and inside in around.body and _suppresses(around):
+            return True
         inside = around
     return False
+
+
+def _suppresses(node: ast.With | ast.AsyncWith) -> bool:
+    calls = (item.context_expr for item in node.items)
+    return any(isinstance(call, ast.Call) and _last_name(call.func) == "suppress" for call in calls)
 
 
 def contexts_in(view: ModuleView, frame: Frame, fact: object) -> Iterator[m.Expression]:

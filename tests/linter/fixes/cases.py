@@ -467,6 +467,62 @@ CASES = [
         """,
     ),
     case(
+        "cleanup_empties_a_list_that_the_block_returns",
+        """
+        return cleanup_empties_a_list_that_the_block_returns_work(event, context)
+        """,
+        "which the block returns",
+        before="""
+        def cleanup_empties_a_list_that_the_block_returns_work(event, stage: DurableContext):
+            items = ["a"]
+            try:
+                if event["pause"]:
+                    stage.wait(Duration.from_seconds(1), name="pause")
+                return items
+            finally:
+                note(NAME, items.pop())
+        """,
+    ),
+    case(
+        "assignment_as_an_expression",
+        """
+        try:
+            PAUSE
+            FAIL
+        finally:
+            (end := note(NAME, "one"))
+            note(NAME, "two")
+        return "done"
+        """,
+    ),
+    case(
+        "tuple_of_durable_calls",
+        """
+        vm = "a"
+        try:
+            PAUSE
+            FAIL
+        finally:
+            context.step(lambda _: note(NAME, "two"), name="two"), context.step(lambda _: note(NAME, "three"), name="three")
+            context.step(lambda _: note(NAME, "four"), name="four") if vm else None
+            vm and context.step(lambda _: note(NAME, "five"), name="five")
+        return "done"
+        """,
+    ),
+    case(
+        "tuple_of_durable_calls_alone",
+        """
+        try:
+            PAUSE
+            FAIL
+        finally:
+            note_step(context, NAME, "one"), note_step(context, NAME, "two")
+        return "done"
+        """,
+        None,
+        "lambda action_context: (",
+    ),
+    case(
         "cleanup_takes_from_a_list_of_the_object",
         """
         return Holding(context).run(event)

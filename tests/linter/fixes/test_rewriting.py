@@ -125,6 +125,25 @@ def test_a_scope_under_a_narrower_handler_is_unsafe(
     assert finding.fix.applicability is applicability
 
 
+def test_a_scope_beside_a_suppress_is_unsafe(tmp_path: Path) -> None:
+    (finding,) = lint(
+        tmp_path,
+        """\
+        class Lease:
+            def close(self):
+                ec2.terminate_instances()
+
+
+        @durable_execution
+        def handler(event, context: DurableContext):
+            with contextlib.suppress(ValueError), contextlib.closing(Lease()):
+                context.wait(1)
+        """,
+    )
+    assert finding.fix is not None
+    assert finding.fix.applicability is Applicability.UNSAFE
+
+
 @pytest.mark.parametrize(
     ("config", "applicability"),
     [
