@@ -36,6 +36,8 @@ class Analysis:
         self._views: dict[Path, ModuleView] = {}
         self._notes: dict[Path, tuple[Note, ...]] = {}
         self._passed: dict[Path, bool] = {}
+        self._last: tuple[SourceText, ast.Module] | None = None
+        """The last module that was parsed for its own sake: the one whose fixes are asked for next."""
 
     @property
     def index(self) -> ImportIndex:
@@ -103,6 +105,7 @@ class Analysis:
             passes = self._passed[source.path]
         else:
             tree = parse(source) if tree is None else tree
+            self._last = source, tree
             passes = self._look_at(source, tree)
         if not passes:
             return []
@@ -117,7 +120,7 @@ class Analysis:
         return check(self.view(source, tree), codes)
 
     def _look_at(self, source: SourceText, tree: ast.Module) -> bool:
-        """Return, and remember, whether a module that was just parsed passes the gate: no tree is kept."""
+        """Return, and remember, whether a module that was just parsed passes the gate: its tree is not kept."""
         from durable_lint.gate import passes_tree
 
         settings = self.settings
@@ -138,7 +141,10 @@ class Analysis:
 
         view = self._views.get(path)
         found = list(findings)
-        return found if view is None else propose(view, found, self.settings)
+        if view is None:
+            return found
+        tree = self._last[1] if self._last and self._last[0] is view.module.source else None
+        return propose(view, found, self.settings, tree)
 
     def notes(self, path: Path) -> tuple[Note, ...]:
         """Return what could not be resolved in a module judged before."""

@@ -9,17 +9,24 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import ast
+
     from durable_lint.config.settings import Settings
     from durable_lint.rules.finding import Finding
     from durable_lint.rules.view import ModuleView
 
 
-def propose(view: ModuleView, findings: list[Finding], settings: Settings) -> list[Finding]:
-    """Return the findings of a module, each with a fix or the reason why there is none."""
+def propose(
+    view: ModuleView, findings: list[Finding], settings: Settings, tree: ast.Module | None = None
+) -> list[Finding]:
+    """Return the findings of a module, each with a fix or the reason why there is none.
+
+    `tree` is the module's tree where one is at hand.
+    """
     from durable_lint.fixes.dispatch import Proposer
     from durable_lint.fixes.tree import Refused
 
-    proposer = Proposer(view, settings)
+    proposer = Proposer(view, settings, tree)
     proposed: list[Finding] = []
     for finding in findings:
         if finding.fix is not None or finding.no_fix:

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 class Proposer:
     """Works out the fixes of one module. Keeps the trees of the files that it has looked at."""
 
-    def __init__(self, view: ModuleView, settings: Settings) -> None:
+    def __init__(self, view: ModuleView, settings: Settings, tree: ast.Module | None) -> None:
         self.view = view
         self.settings = settings
+        self._tree = tree
         self._trees: dict[Path, SourceTree] = {}
 
     def fix(self, finding: Finding) -> Fix | None:
@@ -40,7 +41,8 @@ class Proposer:
     def tree(self, module: m.ModuleFacts) -> SourceTree:
         """Return the tree of a module of the project."""
         if module.path not in self._trees:
-            self._trees[module.path] = SourceTree(module.source)
+            tree = self._tree if module is self.view.module else None
+            self._trees[module.path] = SourceTree(module.source, tree)
         return self._trees[module.path]
 
     def place(self, fact: m.Try | m.With, module: m.ModuleFacts | None = None) -> Place:

@@ -60,10 +60,10 @@ class SourceTree:
     Raises `Refused` when its tokens cannot be told apart.
     """
 
-    def __init__(self, source: SourceText) -> None:
+    def __init__(self, source: SourceText, tree: ast.Module | None = None) -> None:
         self.source = source
         self.text = source.text
-        self.tree = parse(source)
+        self.tree = parse(source) if tree is None else tree
         self.nodes: list[ast.AST] = [self.tree]
         """Every node of the file, in the order of `walk`."""
         self._parents: dict[ast.AST, ast.AST] = {}
@@ -87,7 +87,7 @@ class SourceTree:
         """Every name that the file mentions: what a new name in it must not be."""
         from durable_lint.fixes import names
 
-        return frozenset(names.mentioned(self.tree))
+        return frozenset(names.mentioned_by(self.nodes))
 
     @cached_property
     def rebound(self) -> frozenset[str]:

@@ -5,7 +5,7 @@ changes nothing.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from durable_lint.facts import model as m
 from durable_lint.project.values import External
@@ -16,10 +16,16 @@ if TYPE_CHECKING:
     from durable_lint.project.frames import Frame, Record
 
 
+Runnable: TypeAlias = m.Expression | m.Item | m.Statement | m.Clause
+"""What can run something by itself: a call, an item that is entered, a loop or clause over a generator."""
+
+_RUNS_NOTHING = frozenset({m.Name, m.Constant, m.LambdaExpression})
+
+
 class Step(NamedTuple):
     """One thing that a block runs: `fact` is the expression, item or loop that runs it."""
 
-    fact: m.Expression | m.Item | m.Statement | m.Clause
+    fact: Runnable
     record: Record
 
 
@@ -27,7 +33,7 @@ class Link(NamedTuple):
     """A place in a chain of calls."""
 
     module: m.ModuleFacts
-    fact: m.Expression | m.Item | m.Statement | m.Clause
+    fact: Runnable
 
     @property
     def at(self) -> m.At:
@@ -45,7 +51,7 @@ class Suspension(NamedTuple):
     assumed: str
 
 
-def place(fact: m.Expression | m.Item | m.Statement | m.Clause) -> m.At:
+def place(fact: Runnable) -> m.At:
     """Return where a step is shown: for loops, what they iterate over."""
     if isinstance(fact, (m.For, m.Clause)):
         return fact.iterable.at
@@ -59,41 +65,63 @@ def steps(frame: Frame, block: Iterable[m.Statement], rounds: int = 1) -> Iterat
     """Yield what a block runs, in order, without what cannot be reached; the bodies of loops `rounds`
     times.
     """
-    for statement in block:
-        yield from _statement(frame, statement, rounds)
-        if ends(statement):
-            return
+    return _recorded(frame, runs(block, rounds))
 
 
 def expression_steps(frame: Frame, expression: m.Expression | None) -> Iterator[Step]:
     """Yield what evaluating one expression runs. The bodies of functions in it are not run."""
-    if expression is None:
+    found: list[Runnable] = []
+    _expression(expression, found)
+    return _recorded(frame, found)
+
+
+def recorded(frame: Frame, fact: Runnable) -> Iterator[Step]:
+    """Yield what one fact runs by itself: a call, an item that is entered, a loop that runs a generator."""
+    return _recorded(frame, (fact,))
+
+
+def _recorded(frame: Frame, facts: Iterable[Runnable]) -> Iterator[Step]:
+    records = frame.records
+    for fact in facts:
+        record = records.get(fact)
+        if record is not None:
+            yield Step(fact, record)
+
+
+def runs(block: Iterable[m.Statement], rounds: int = 1) -> list[Runnable]:
+    """Return the facts of a block that can run something, in order: the same ones for every frame."""
+    found: list[Runnable] = []
+    _block(block, rounds, found)
+    return found
+
+
+def _expression(expression: m.Expression | None, found: list[Runnable]) -> None:
+    if expression is None or type(expression) in _RUNS_NOTHING:
         return
     match expression:
         case m.Call():
-            yield from expression_steps(frame, expression.function)
+            _expression(expression.function, found)
             for argument in expression.arguments:
-                yield from expression_steps(frame, argument)
+                _expression(argument, found)
             for keyword in expression.keywords:
-                yield from expression_steps(frame, keyword.value)
-            yield from recorded(frame, expression)
+                _expression(keyword.value, found)
+            found.append(expression)
+        case m.Attribute():
+            _expression(expression.value, found)
         case m.Comprehension():
             for clause in expression.clauses:
-                yield from expression_steps(frame, clause.iterable)
-                yield from recorded(frame, clause)
+                _expression(clause.iterable, found)
+                found.append(clause)
                 for condition in clause.conditions:
-                    yield from expression_steps(frame, condition)
+                    _expression(condition, found)
             for element in expression.elements:
-                yield from expression_steps(frame, element)
-        case m.Await():
-            yield from expression_steps(frame, expression.value)
-            yield from recorded(frame, expression)
-        case m.Yield():
-            yield from expression_steps(frame, expression.value)
-            yield from recorded(frame, expression)
+                _expression(element, found)
+        case m.Await() | m.Yield():
+            _expression(expression.value, found)
+            found.append(expression)
         case _:
             for operand in operands(expression):
-                yield from expression_steps(frame, operand)
+                _expression(operand, found)
 
 
 def operands(expression: m.Expression) -> Iterator[m.Expression]:
@@ -135,87 +163,87 @@ def operands(expression: m.Expression) -> Iterator[m.Expression]:
             yield from expression.operands
 
 
-def recorded(frame: Frame, fact: m.Expression | m.Item | m.Statement | m.Clause) -> Iterator[Step]:
-    """Yield what one fact runs by itself: a call, an item that is entered, a loop that runs a generator."""
-    record = frame.records.get(fact)
-    if record is not None:
-        yield Step(fact, record)
+def _block(block: Iterable[m.Statement], rounds: int, found: list[Runnable]) -> None:
+    for statement in block:
+        _statement(statement, rounds, found)
+        if ends(statement):
+            return
 
 
-def _statement(frame: Frame, statement: m.Statement, rounds: int) -> Iterator[Step]:
+def _statement(statement: m.Statement, rounds: int, found: list[Runnable]) -> None:
     match statement:
         case m.ExpressionStatement():
-            yield from expression_steps(frame, statement.value)
+            _expression(statement.value, found)
         case m.Return():
-            yield from _unless_generator(frame, statement.value)
+            _unless_generator(statement.value, found)
         case m.Assignment():
-            yield from _unless_generator(frame, statement.value)
+            _unless_generator(statement.value, found)
             for target in statement.targets:
-                yield from expression_steps(frame, target)
+                _expression(target, found)
         case m.AugmentedAssignment():
-            yield from expression_steps(frame, statement.target)
-            yield from expression_steps(frame, statement.value)
+            _expression(statement.target, found)
+            _expression(statement.value, found)
         case m.Raise():
-            yield from expression_steps(frame, statement.exception)
-            yield from expression_steps(frame, statement.cause)
+            _expression(statement.exception, found)
+            _expression(statement.cause, found)
         case m.Assertion():
-            yield from expression_steps(frame, statement.test)
-            yield from expression_steps(frame, statement.message)
+            _expression(statement.test, found)
+            _expression(statement.message, found)
         case m.Deletion():
             for target in statement.targets:
-                yield from expression_steps(frame, target)
+                _expression(target, found)
         case m.If():
-            yield from expression_steps(frame, statement.test)
+            _expression(statement.test, found)
             known = static_truth(statement.test)
             if known is not False:
-                yield from steps(frame, statement.body, rounds)
+                _block(statement.body, rounds, found)
             if known is not True:
-                yield from steps(frame, statement.orelse, rounds)
+                _block(statement.orelse, rounds, found)
         case m.While():
-            yield from expression_steps(frame, statement.test)
+            _expression(statement.test, found)
             if static_truth(statement.test) is not False:
                 for _ in range(rounds):
-                    yield from steps(frame, statement.body, rounds)
-            yield from steps(frame, statement.orelse, rounds)
+                    _block(statement.body, rounds, found)
+            _block(statement.orelse, rounds, found)
         case m.For():
-            yield from expression_steps(frame, statement.iterable)
-            yield from recorded(frame, statement)
+            _expression(statement.iterable, found)
+            found.append(statement)
             for _ in range(rounds):
-                yield from steps(frame, statement.body, rounds)
-            yield from steps(frame, statement.orelse, rounds)
+                _block(statement.body, rounds, found)
+            _block(statement.orelse, rounds, found)
         case m.Try():
-            yield from steps(frame, statement.body, rounds)
+            _block(statement.body, rounds, found)
             for handler in statement.handlers:
-                yield from expression_steps(frame, handler.type)
-                yield from steps(frame, handler.body, rounds)
+                _expression(handler.type, found)
+                _block(handler.body, rounds, found)
             if not any(ends(inner) for inner in statement.body):
-                yield from steps(frame, statement.orelse, rounds)
-            yield from steps(frame, statement.finalbody, rounds)
+                _block(statement.orelse, rounds, found)
+            _block(statement.finalbody, rounds, found)
         case m.With():
             for item in statement.items:
-                yield from expression_steps(frame, item.manager)
-                yield from recorded(frame, item)
-            yield from steps(frame, statement.body, rounds)
+                _expression(item.manager, found)
+                found.append(item)
+            _block(statement.body, rounds, found)
         case m.Match():
-            yield from expression_steps(frame, statement.subject)
+            _expression(statement.subject, found)
             for case in statement.cases:
-                yield from expression_steps(frame, case.guard)
-                yield from steps(frame, case.body, rounds)
+                _expression(case.guard, found)
+                _block(case.body, rounds, found)
         case m.FunctionDefinition():
             for decorator in statement.function.decorators:
-                yield from expression_steps(frame, decorator)
+                _expression(decorator, found)
             for parameter in statement.function.parameters:
-                yield from expression_steps(frame, parameter.default)
+                _expression(parameter.default, found)
         case m.ClassDefinition():
-            yield from steps(frame, statement.definition.body, rounds)
+            _block(statement.definition.body, rounds, found)
 
 
-def _unless_generator(frame: Frame, expression: m.Expression | None) -> Iterator[Step]:
+def _unless_generator(expression: m.Expression | None, found: list[Runnable]) -> None:
     """A generator expression that is only stored or returned runs nothing but its first iterable."""
     if isinstance(expression, m.Comprehension) and expression.kind == "generator":
-        yield from expression_steps(frame, expression.clauses[0].iterable)
+        _expression(expression.clauses[0].iterable, found)
     else:
-        yield from expression_steps(frame, expression)
+        _expression(expression, found)
 
 
 def static_truth(test: m.Expression) -> bool | None:
@@ -296,6 +324,7 @@ class Suspensions:
     """Answers for the frames of one solver, and remembers the answers."""
 
     def __init__(self) -> None:
+        self._runs: dict[m.Function, list[Runnable]] = {}
         self._bodies: dict[Frame, tuple[Step, ...]] = {}
         self._known: dict[Frame, bool] = {}
 
@@ -303,10 +332,15 @@ class Suspensions:
         """Return what a frame's function runs when it runs whole."""
         if frame.deferred:
             return ()  # nothing durable was handed to it
-        if frame not in self._bodies:
-            assert frame.function is not None
-            self._bodies[frame] = tuple(steps(frame, frame.function.body))
-        return self._bodies[frame]
+        body = self._bodies.get(frame)
+        if body is None:
+            function = frame.function
+            assert function is not None
+            facts = self._runs.get(function)
+            if facts is None:
+                facts = self._runs[function] = runs(function.body)
+            body = self._bodies[frame] = tuple(_recorded(frame, facts))
+        return body
 
     def frame(self, frame: Frame) -> bool:
         """Whether running a frame can suspend."""
