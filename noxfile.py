@@ -18,7 +18,9 @@ nox.options.sessions = ["style", "tests", "runtime", "plugin", "flake8", "docs",
 SDK = "aws-durable-execution-sdk-python"
 TESTING = "aws-durable-execution-sdk-python-testing"
 OTEL = "aws-durable-execution-sdk-python-otel"
-TOOLS = ("pytest>=8.4", "pytest-cov>=6", "pytest-xdist>=3.6", "hypothesis>=6.130", "mypy>=1.18")
+BOTH_CORES = ("-n", "2", "--dist", "worksteal")
+TESTERS = ("pytest>=8.4", "pytest-xdist>=3.6")
+TOOLS = (*TESTERS, "pytest-cov>=7", "hypothesis>=6.130", "mypy>=1.18")
 
 # Each release of the SDK with the testing SDK and the OpenTelemetry plugins that fit it.
 RELEASES = {
@@ -57,7 +59,7 @@ def style(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """The linter, the documentation, and the runtime on the newest SDK, with coverage of both packages."""
     _dev(session)
-    session.run("pytest", "-q", "--cov", "--cov-report=term:skip-covered", *(session.posargs or ["-n", "2"]))
+    session.run("pytest", "-q", "--cov", "--cov-report=term:skip-covered", *(session.posargs or BOTH_CORES))
 
 
 @nox.session
@@ -65,7 +67,7 @@ def tests(session: nox.Session) -> None:
 def runtime(session: nox.Session, sdk: str) -> None:
     """Scopes on the older releases of the SDK that they support."""
     _sdk(session, sdk)
-    options = session.posargs or ["-n", "2"]
+    options = session.posargs or BOTH_CORES
     session.run(
         "pytest", "-q", "tests/runtime/scope", "tests/runtime/proof", *options, env={"PROOF_SECONDS": "15"}
     )
@@ -76,17 +78,15 @@ def runtime(session: nox.Session, sdk: str) -> None:
 def plugin(session: nox.Session, sdk: str) -> None:
     """The plugin hook on every kind of SDK release; the newest is part of `tests`."""
     _sdk(session, sdk)
-    session.run("pytest", "-q", "tests/runtime/plugin", *session.posargs)
+    session.run("pytest", "-q", "tests/runtime/plugin", *(session.posargs or BOTH_CORES))
 
 
 @nox.session
 @nox.parametrize("version", ["6", "7.0.0"])
 def flake8(session: nox.Session, version: str) -> None:
     """The plugin under older releases of flake8; the newest is part of `tests`."""
-    session.install(
-        "-e", ".", f"flake8=={version}.*" if version == "6" else f"flake8=={version}", "pytest>=8.4"
-    )
-    session.run("pytest", "-q", "tests/linter/flake8", *session.posargs)
+    session.install("-e", ".", f"flake8=={version}.*" if version == "6" else f"flake8=={version}", *TESTERS)
+    session.run("pytest", "-q", "tests/linter/flake8", *(session.posargs or BOTH_CORES))
 
 
 @nox.session

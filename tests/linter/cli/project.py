@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -45,13 +46,13 @@ def write(path: str | Path, text: str | bytes = HAZARD) -> Path:
     return file
 
 
+@dataclass(frozen=True)
 class Outcome:
     """What a run in this process printed and returned."""
 
-    def __init__(self, status: int, out: str, err: str) -> None:
-        self.status = status
-        self.out = out
-        self.err = err
+    status: int
+    out: str
+    err: str
 
 
 def run(capsys: Capture, *arguments: str) -> Outcome:
