@@ -7,6 +7,7 @@ import roots and the files of the run. Knows nothing of rules.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -338,12 +339,29 @@ class ImportIndex:
             return ()
         if name.partition(".")[0] in sys.stdlib_module_names:
             roots: tuple[str, ...] = (*self._src, self._own_root(directory))
-            return next(((hit,) for root in roots if (hit := self._file(root + tail))), ())
+            return next(((hit,) for root in roots if (hit := self._top_level(root, tail))), ())
         for root in self._roots(directory):
-            hit = self._file(root + tail)
+            hit = self._top_level(root, tail)
             if hit:
                 return (hit,)
-        return self._anywhere(tail, directory)
+        return tuple(hit for hit in self._anywhere(tail, directory) if not self._wraps_namesake(hit, tail))
+
+    def _top_level(self, root: str, tail: str) -> str | None:
+        hit = self._file(root + tail)
+        return None if hit is None or self._wraps_namesake(hit, tail) else hit
+
+    def _wraps_namesake(self, key: str, tail: str) -> bool:
+        """Whether a module imports its own top-level name: then another one has it (`clients/redis.py` with
+        `import redis`), and its folder, for want of an `__init__`, only looks like an import root.
+        """
+        name = tail[1:]
+        if "/" in name or not key.endswith((f"/{name}.py", f"/{name}.pyi")):
+            return False
+        if all(statement.module.partition(".")[0] != name for statement in self._statements(key)):
+            return False
+        raw = self._bytes_or_nothing(key)
+        found = re.finditer(rb"^[ \t]*(?:import|from)[ \t]+" + name.encode() + rb"\b", raw, re.MULTILINE)
+        return any(_is_outside_strings(raw[: match.start()]) for match in found)
 
     def _directories(self) -> set[str]:
         if self._known_directories is None:
@@ -484,6 +502,11 @@ def _stamp(key: str) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _is_outside_strings(before: bytes) -> bool:
+    """Whether code goes on after `before`, rather than a docstring with an example."""
+    return before.count(b'"""') % 2 == 0 and before.count(b"'''") % 2 == 0
 
 
 def _parent(path: str) -> str:

@@ -1,0 +1,8 @@
+try:
+    import structlog
+except ImportError:
+    structlog = None
+
+
+def leave():
+    structlog.contextvars.clear_contextvars()

@@ -1,0 +1,5 @@
+import logging
+
+
+def left():
+    logging.info("left")
