@@ -32,8 +32,14 @@ if TYPE_CHECKING:
 
 _DOTTED = re.compile(r"[A-Za-z_][\w.]*")
 
-_HOLDING_ANNOTATIONS = frozenset(
-    "list List tuple Tuple set Set frozenset dict Dict Mapping Sequence Iterable Iterator Collection deque".split()
+_IN_MEMORY = frozenset(
+    "list List set Set dict Dict bytearray deque Deque defaultdict DefaultDict OrderedDict Counter "
+    "MutableMapping MutableSequence MutableSet".split()
+)
+"""Containers: what is done to one is done in memory, whatever it holds."""
+
+_HOLDING_ANNOTATIONS = _IN_MEMORY | frozenset(
+    "tuple Tuple frozenset Mapping Sequence Iterable Iterator Collection".split()
 )
 
 
@@ -58,7 +64,7 @@ def annotated(solver: Solver, where: Frame, annotation: m.Expression, owner: m.F
                 return annotated_parts(solver, where, annotation.index, owner)
             if base in _HOLDING_ANNOTATIONS:
                 held = annotated_parts(solver, where, annotation.index, owner)
-                return one(Contents(held)) if held else NOTHING
+                return one(Contents(held)) if held or base in _IN_MEMORY else NOTHING
             if base in {"Callable", "type", "Type", "Literal"}:
                 return NOTHING
             return solver.annotated(where, annotation.value, owner)
@@ -108,5 +114,5 @@ def external_instance(solver: Solver, name: str, owner: m.Function | None) -> Va
     if name in aws.TERMINAL_TYPES:
         return one(Terminal(owner, None)) if owner is not None else NOTHING
     if name.startswith(("builtins.", "typing.", "collections.")):
-        return NOTHING
+        return one(Contents(NOTHING)) if name.rpartition(".")[2] in _IN_MEMORY else NOTHING
     return one(External(name, called=True))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from durable_lint.facts import model as m
 from durable_lint.project import expressions, libraries, operations, statements
 from durable_lint.project.frames import Record
+from durable_lint.project.promises import only_promised
 from durable_lint.project.values import (
     NOTHING,
     OPERATION_KINDS,
@@ -57,7 +58,7 @@ def call(solver: Solver, frame: Frame, call: m.Call) -> Values:
     if isinstance(call.function, m.Name) and call.function.id == "super" and not call.arguments:
         return super_of(solver, frame)
     result = call_values(solver, frame, callee, arguments, record, call)
-    if not callee:
+    if not callee or only_promised(solver, callee):
         result |= unknown_call(solver, frame, call, arguments, record)
     return result
 

@@ -61,6 +61,9 @@ _LAZY_BUILTINS = frozenset({"builtins.map", "builtins.filter"})
 
 _TRANSPARENT = frozenset({"typing.cast", "copy.copy", "copy.deepcopy", "dataclasses.replace"})
 
+_FIELDS = frozenset({"dataclasses.field", "attr.field", "attr.ib", "attrs.field", "pydantic.Field"})
+_FACTORIES = frozenset({"attr.Factory", "attrs.Factory"})
+
 _KEY_CALLS = frozenset({"builtins.sorted", "builtins.min", "builtins.max", "functools.reduce"})
 
 _STACKS = ("contextlib.ExitStack.", "contextlib.AsyncExitStack.")
@@ -110,6 +113,8 @@ def library_call(
         return frozenset(Partial(target, rest) for target in arguments.get(0, "func"))
     if name in _TRANSPARENT:
         return arguments.get(1 if name == "typing.cast" else 0, "")
+    if name in _FIELDS or name in _FACTORIES:
+        return field_default(solver, frame, name, arguments)
     if name in {"typing.TypeVar", "typing.NewType"}:
         return arguments.get(1 if name == "typing.NewType" else -1, "bound")
     if name in _LAZY_BUILTINS and arguments.positional:
@@ -142,6 +147,15 @@ def library_call(
             return one(External(name, called=True))
         return one(Contents(held)) if held else None
     return None
+
+
+def field_default(solver: Solver, frame: Frame, name: str, arguments: Arguments) -> Values:
+    """Return what a field of a dataclass (or of attrs, or pydantic) is where nobody gives it."""
+    if name in _FACTORIES:
+        factory = arguments.get(0, "factory")
+    else:
+        factory = arguments.get(-1, "default_factory") | arguments.get(-1, "factory")
+    return arguments.get(-1, "default") | calls.call_values(solver, frame, factory, Arguments(), Record())
 
 
 def stack_registration(

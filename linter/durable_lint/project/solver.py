@@ -146,6 +146,9 @@ class Solver:
         self._depth = 0
         self._counts: Counter[object] = Counter()
         self._resolved: dict[Imported, Values] = {}
+        self._resolving: set[Imported] = set()
+        self.promises: dict[m.Function, bool] = {}
+        """What `promises.is_promise` has found out."""
         self._solved: dict[m.ModuleFacts, None] = {}
         self._judged: set[m.ModuleFacts] = set()
         self._wanted: dict[m.ModuleFacts, None] = {}
@@ -677,13 +680,32 @@ class Solver:
         frame = self.module_frame(module)
         if name in module.local_names:
             return self.read(frame, name)
-        found = NOTHING
-        for star in self.read(frame, "*"):
-            if isinstance(star, ModuleValue) and star.module is not module:
-                found |= self.global_name(star.module, name) if name in _public(star.module) else NOTHING
+        outside: dict[External, None] = {}
+        found = self._starred(module, name, {module}, outside)
         if found:
             return found
-        return one(External("builtins." + name)) if name in _BUILTINS else NOTHING
+        if name in _BUILTINS:
+            return one(External("builtins." + name))
+        return self.attribute(frozenset(outside), name) if len(outside) == 1 else NOTHING
+
+    def _starred(
+        self, module: m.ModuleFacts, name: str, seen: set[m.ModuleFacts], outside: dict[External, None]
+    ) -> Values:
+        """Return what a module gets as `name` through star imports, which may go through other modules.
+
+        `outside` collects the modules that are not the project's and may have it.
+        """
+        found = NOTHING
+        for star in self.read(self.module_frame(module), "*"):
+            if isinstance(star, External):
+                outside[star] = None
+            elif isinstance(star, ModuleValue) and star.module not in seen and not name.startswith("_"):
+                seen.add(star.module)
+                if name in star.module.local_names:
+                    found |= self.read(self.module_frame(star.module), name)
+                else:
+                    found |= self._starred(star.module, name, seen, outside)
+        return found
 
     def read(self, frame: Frame, name: str) -> Values:
         """Return what a name of a frame can be; imports are resolved now."""
@@ -710,7 +732,11 @@ class Solver:
             binding.attribute in module.local_names or self.read(self.module_frame(module), "*")
         ):
             del self._resolved[name]
+            if name in self._resolving:
+                return NOTHING
+            self._resolving.add(name)
             found = self.global_name(module, binding.attribute)
+            self._resolving.discard(name)
             if found:
                 return found
             submodule = self._submodule(binding, importer)
@@ -956,7 +982,3 @@ def _tells_apart(value: Value) -> bool:
     return isinstance(value, (External, ClassValue, OperationContext)) or (
         isinstance(value, FunctionValue) and value.closure is None
     )
-
-
-def _public(module: m.ModuleFacts) -> frozenset[str]:
-    return frozenset(name for name in module.local_names if not name.startswith("_"))

@@ -12,10 +12,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from durable_lint.facts import model as m
+from durable_lint.project.flags import constants
+from durable_lint.project.promises import implementations, only_promised
 from durable_lint.project.suspension import Step, expression_steps, operands, static_truth
 from durable_lint.project.values import (
     ClassValue,
     Contents,
+    Context,
     External,
     FunctionValue,
     Instance,
@@ -49,13 +52,19 @@ _STACK_CLOSERS = frozenset({"close", "aclose", "__exit__", "__aexit__"})
 _LEAVES_PROCESS = frozenset({"sys.exit", "builtins.exit", "builtins.quit"})
 
 READS = frozenset(
-    "get items keys values copy format format_map join split rsplit splitlines strip lstrip rstrip lower upper title "
-    "startswith endswith removeprefix removesuffix encode decode isoformat total_seconds to_seconds timestamp strftime "
-    "is_set empty qsize locked done cancelled exists is_file is_dir as_posix hex digest hexdigest count index find "
-    "append appendleft extend discard sort reverse group groups match search fullmatch as_dict asdict dict json "
-    "model_dump model_dump_json to_dict getvalue elapsed seconds replace is_alive with_traceback add_note".split()
+    "get items keys values copy format format_map join split rsplit splitlines strip lstrip rstrip lower "
+    "upper title startswith endswith removeprefix removesuffix encode decode isoformat total_seconds "
+    "to_seconds timestamp strftime is_set empty qsize locked done cancelled exists is_file is_dir as_posix "
+    "hex digest hexdigest count index find append appendleft extend discard sort reverse pop popleft popitem "
+    "setdefault move_to_end group groups match search fullmatch as_dict asdict dict json model_dump "
+    "model_dump_json to_dict getvalue elapsed seconds now utcnow monotonic perf_counter replace is_alive "
+    "with_traceback add_note cache_clear cache_info".split()
 )
 """Methods that, on an object of which nothing is known, only look at it or change a container in memory."""
+
+
+_CHANGES = frozenset("add clear insert remove update difference_update intersection_update".split())
+"""Methods that change a container, and may do more on another object."""
 
 
 class Effect(NamedTuple):
@@ -156,7 +165,8 @@ class Unwinding:
             return Effect(frame.module, call.at, _label(frame, call, record), "is a durable operation")
         if record.registration:
             return None
-        names = sorted(value.name for value in record.callee if isinstance(value, External))
+        called = map(_called, record.callee)
+        names = sorted(value.name for value in called if isinstance(value, External))
         for name in names:
             found = self._named_effect(frame, call, name)
             if found is not None:
@@ -166,7 +176,21 @@ class Unwinding:
             return Effect(inside.module, inside.at, text(frame, call.function), inside.reason, inside.unseen)
         if not record.callee:
             return self._unknown_effect(frame, call)
-        return None
+        return self._promised_effect(frame, call, record)
+
+    def _promised_effect(self, frame: Frame, call: m.Call, record: Record) -> Effect | None:
+        """Judge a call of an abstract method by the project's own methods that stand for it, if it has any."""
+        if not only_promised(self.solver, record.callee):
+            return None
+        kept = [
+            f for v in record.callee if isinstance(v, FunctionValue) for f in implementations(self.solver, v)
+        ]
+        for found in (
+            self.frame_effect(target) for function in kept for target in self.frames_like(function)
+        ):
+            if found is not None:
+                return Effect(found.module, found.at, text(frame, call.function), found.reason, found.unseen)
+        return None if kept else self._unknown_effect(frame, call)
 
     def _targets_effect(self, record: Record) -> Effect | None:
         for target in record.targets:
@@ -220,6 +244,8 @@ class Unwinding:
                 return None
             values = self.solver.value(frame, base)
             if values and all(isinstance(v, (Contents, TupleValue)) for v in values):
+                return None
+            if not values and function.name in _CHANGES and _is_event(frame, base):
                 return None
             if effects.receiver(m.last_name(base), function.name) is not None and not self.settled.strict:
                 return None
@@ -319,7 +345,7 @@ class Unwinding:
         if any(isinstance(v, External) and v.name in _LEAVES_PROCESS for v in record.callee):
             return frozenset({"other"})
         targets = [target for target in record.targets if target.function is not None]
-        if not targets or len(targets) < len(record.callee):
+        if not targets or len(targets) < len(record.callee) or only_promised(self.solver, record.callee):
             return None
         exits: set[str] = set()
         for target in targets:
@@ -753,14 +779,21 @@ class Unwinding:
                 return found
         return self.frames_like(member)
 
-    def _exit_method(self, frame: Frame, kind: str) -> Outcome:
+    def pushed_effect(self, value: FunctionValue, record: Record, kind: str) -> Effect | None:
+        """Judge a function that `ExitStack.push` was given, which is called as an `__exit__` is."""
+        bound = value.receiver is not None
+        outcomes = [self._exit_method(target, kind, bound) for target in self._exit_frames(value, record)]
+        return _worst(outcomes).effect
+
+    def _exit_method(self, frame: Frame, kind: str, bound: bool = True) -> Outcome:
         """Follow an `__exit__` that is told of a suspension."""
         self.solver.settle(frame)
         function = frame.function
         assert function is not None
         names = [p.name for p in function.parameters if p.kind in {"positional", "*"}]
-        types = frozenset(names[1:2]) if len(names) > 2 else frozenset()
-        values = frozenset(names[2:3])
+        names = names[1:] if bound else names
+        types = frozenset(names[:1]) if len(names) > 1 else frozenset()
+        values = frozenset(names[1:2])
         outcome = self.block(frame, function.body, About(kind, values, types))
         if "return-true" in outcome.exits:
             return Outcome(_FALLS, outcome.effect)
@@ -850,10 +883,35 @@ class Unwinding:
             return None
         found = _worst(outcomes)
         if statement.finalbody:
-            last = self.block(frame, statement.finalbody, About(kind))
+            handler = self.handler_of(frame, statement, kind)
+            known = constants(frame.module, statement, handler, _holds_yield)
+            last = self.block(frame, statement.finalbody, About(kind, constants=known))
             exits = found.exits if "falls" in last.exits else frozenset()
             found = Outcome(exits | (last.exits - _FALLS), found.effect or last.effect)
         return found
+
+
+def _called(value: Value) -> Value:
+    """Return what calling a value calls in the end."""
+    while isinstance(value, Partial):
+        value = value.target
+    return value
+
+
+def _is_event(frame: Frame, expression: m.Expression) -> bool:
+    """Whether an expression is a handler's event, or a part of it: plain data, which only this replay has."""
+    function = frame.function
+    if function is None or frame.mode.operation is not function:
+        return False
+    while isinstance(expression, m.Subscript):
+        expression = expression.value
+    names = [parameter.name for parameter in function.parameters]
+    if not isinstance(expression, m.Name) or expression.id not in names[:-1]:
+        return False
+    context = frame.names.get(names[names.index(expression.id) + 1], ())
+    is_handler = any(isinstance(value, Context) and value.owner is function for value in context)
+    held = frame.names.get(expression.id, ())
+    return is_handler and all(isinstance(value, Contents) for value in held)
 
 
 def is_stack_close(name: str) -> bool:
@@ -935,6 +993,10 @@ def _may_write(call: m.Call, position: int) -> bool:
     for keyword in call.keywords:
         given = keyword.value if keyword.name == "mode" else given
     return given is not None and not (isinstance(given, m.Constant) and str(given.value).startswith("r"))
+
+
+def _holds_yield(block: Iterable[m.Statement]) -> bool:
+    return any(_yields(s) or any(_holds_yield(inside) for inside in m.blocks_of(s)) for s in block)
 
 
 def _yields(statement: m.Statement) -> bool:

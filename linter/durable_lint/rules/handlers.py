@@ -61,7 +61,7 @@ def _judge(
         if unwinding.handler_of(frame, statement, kind) is not handler:
             continue
         reached = True
-        about = view.about_try(frame, statement, kind, handler.name)
+        about = view.about_handler(frame, statement, kind, handler.name)
         outcome = unwinding.block(frame, handler.body, about)
         lost = lost or outcome.exits != {"reraise"}
         effect = effect or outcome.effect

@@ -35,7 +35,7 @@ def _judge(view: ModuleView, statement: m.Try, frame: Frame) -> Finding | None:
     if suspension is None or statement.finally_at is None:
         return None
     for kind in suspension_kinds():
-        about = view.about_try(frame, statement, kind)
+        about = view.about_finally(frame, statement, kind)
         effect = view.unwinding.block(frame, statement.finalbody, about).effect
         if effect is not None:
             return view.finding(

@@ -225,6 +225,8 @@ def registered_effect(view: ModuleView, frame: Frame, step: Step) -> Effect | No
                 return inside
         return None
     label = source_text(frame.module, held.at, 40)
+    if m.last_name(call.function) in {"push", "push_async_exit"}:
+        return _pushed_effect(view, frame, record, held)
     for target in record.actions:
         inside = view.unwinding.frame_effect(target)
         if inside is not None:
@@ -236,6 +238,20 @@ def registered_effect(view: ModuleView, frame: Frame, step: Step) -> Effect | No
     if not record.held and not record.actions:
         return view.unwinding.call_of(frame, held)
     return None
+
+
+def _pushed_effect(view: ModuleView, frame: Frame, record: Record, held: m.Expression) -> Effect | None:
+    """Judge what `push` was given by what it does when it is told of a suspension."""
+    label = source_text(frame.module, held.at, 40)
+    for kind in suspension_kinds():
+        for value in record.held:
+            if isinstance(value, FunctionValue):
+                found = view.unwinding.pushed_effect(value, record, kind)
+            else:
+                found = _value_effect(view, frame, value, held)
+            if found is not None:
+                return Effect(found.module, found.at, label, found.reason, found.unseen)
+    return None if record.held else view.unwinding.call_of(frame, held)
 
 
 def _value_effect(view: ModuleView, frame: Frame, value: Value, held: m.Expression) -> Effect | None:

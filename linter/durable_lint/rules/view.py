@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from durable_lint.facts import model as m
 from durable_lint.facts.model import blocks_of as blocks_of
-from durable_lint.project.suspension import Suspension, Suspensions, operands, steps
+from durable_lint.project.flags import assigned_names as assigned_names
+from durable_lint.project.flags import constants
+from durable_lint.project.flags import expressions_of as expressions_of
+from durable_lint.project.flags import names_in_target as names_in_target
+from durable_lint.project.suspension import Suspension, Suspensions, steps
 from durable_lint.project.unwinding import About, Effect, operation_name, source_text
 from durable_lint.rules.finding import Finding, Position, Related
 from durable_lint.sdk import aws
@@ -63,44 +67,20 @@ class ModuleView:
         """Return how blocks can suspend that run one after the other, None when they cannot."""
         return self.suspensions.first(frame, (step for block in blocks for step in steps(frame, block)))
 
-    def about_try(self, frame: Frame, statement: m.Try, kind: str, name: str | None = None) -> About:
-        """Return what is known when a suspension leaves the body of a `try`."""
+    def about_handler(self, frame: Frame, statement: m.Try, kind: str, name: str | None) -> About:
+        """Return what is known when a suspension reaches a handler of a `try`."""
         values = frozenset({name} if name else ())
-        return About(kind, values, constants=self._constants(frame, statement))
+        return About(kind, values, constants=self._constants(frame, statement, None))
 
-    def _constants(self, frame: Frame, statement: m.Try) -> dict[str, object]:
-        """Return the names that still have the constant they were given before the `try` when it suspends.
+    def about_finally(self, frame: Frame, statement: m.Try, kind: str) -> About:
+        """Return what is known when a suspension reaches the `finally` of a `try`."""
+        handler = self.unwinding.handler_of(frame, statement, kind)
+        return About(kind, constants=self._constants(frame, statement, handler))
 
-        Only what can be proven: a constant is assigned earlier in the same block as the `try`, and the name
-        is assigned nowhere else but in its body, after the last call that can suspend.
-        """
-        function = self.module.function_of.get(statement)
-        if function is None:
-            return {}
-        block = _block_of(function.body, statement)
-        if block is None:
-            return {}
-        if self.suspension(frame, *(handler.body for handler in statement.handlers), statement.orelse):
-            return {}
-        constants: dict[str, object] = {}
-        for earlier in block[: block.index(statement)]:
-            bound = assigned_names([earlier])
-            value = _constant_assignment(earlier)
-            for name in bound:
-                constants.pop(name, None)
-            if value is not None:
-                constants.update(dict.fromkeys(bound, value.value))
-        if not constants:
-            return {}
-        late = _after_last(self, frame, statement.body)
-        elsewhere = assigned_names(statement.body[: len(statement.body) - len(late)])
-        if late and not isinstance(late[0], m.Assignment) and self.suspension(frame, [late[0]]):
-            # What the statement with the last suspending call assigns at its own level is assigned afterwards.
-            elsewhere |= assigned_names([late[0]])
-        for handler in statement.handlers:
-            elsewhere |= assigned_names(handler.body) | ({handler.name} if handler.name else set())
-        elsewhere |= assigned_names(statement.orelse) | _assigned_inside_functions(self.module, function)
-        return {name: value for name, value in constants.items() if name not in elsewhere}
+    def _constants(self, frame: Frame, statement: m.Try, handler: m.Handler | None) -> dict[str, object]:
+        return constants(
+            self.module, statement, handler, lambda block: self.suspension(frame, block) is not None
+        )
 
     # ------------------------------------------------ findings
 
@@ -225,145 +205,3 @@ _Statement = TypeVar("_Statement", bound=m.Statement)
 
 def _in_order(facts: Iterable[_Statement]) -> list[_Statement]:
     return sorted(facts, key=lambda fact: (fact.at.row, fact.at.column))
-
-
-def _block_of(block: tuple[m.Statement, ...], wanted: m.Statement) -> tuple[m.Statement, ...] | None:
-    """Return the block in which a statement stands."""
-    if wanted in block:
-        return block
-    for statement in block:
-        for inside in m.blocks_of(statement):
-            found = _block_of(inside, wanted)
-            if found is not None:
-                return found
-    return None
-
-
-def _constant_assignment(statement: m.Statement) -> m.Constant | None:
-    if isinstance(statement, m.Assignment) and isinstance(statement.value, m.Constant):
-        return None if statement.value.kind == "other" else statement.value
-    return None
-
-
-def names_in_target(target: m.Expression) -> Iterator[str]:
-    """Yield the names that an assignment to `target` binds."""
-    match target:
-        case m.Name():
-            yield target.id
-        case m.Sequence():
-            for item in target.items:
-                yield from names_in_target(item)
-        case m.Starred():
-            yield from names_in_target(target.value)
-
-
-def assigned_names(block: Iterable[m.Statement]) -> set[str]:
-    """Return every name that a block binds, at any depth, functions excluded."""
-    found: set[str] = set()
-    for statement in block:
-        match statement:
-            case m.Assignment():
-                for target in statement.targets:
-                    found |= set(names_in_target(target))
-            case m.AugmentedAssignment():
-                found |= set(names_in_target(statement.target))
-            case m.For():
-                found |= set(names_in_target(statement.target))
-            case m.With():
-                for item in statement.items:
-                    if item.target is not None:
-                        found |= set(names_in_target(item.target))
-            case m.Try():
-                found |= {handler.name for handler in statement.handlers if handler.name}
-            case m.Match():
-                for case in statement.cases:
-                    found |= set(case.names)
-            case m.Deletion():
-                for target in statement.targets:
-                    found |= set(names_in_target(target))
-            case m.FunctionDefinition():
-                found.add(statement.function.name)
-            case m.ClassDefinition():
-                found.add(statement.definition.name)
-            case m.Import():
-                found |= {binding.local for binding in statement.bindings}
-        found |= _walrus(statement)
-        for inside in m.blocks_of(statement):
-            found |= assigned_names(inside)
-    return found
-
-
-def _walrus(statement: m.Statement) -> set[str]:
-    found: set[str] = set()
-    waiting: list[m.Expression] = list(expressions_of(statement))
-    while waiting:
-        expression = waiting.pop()
-        if isinstance(expression, m.NamedExpression):
-            found.add(expression.target.id)
-        waiting.extend(operands(expression))
-    return found
-
-
-def expressions_of(statement: m.Statement) -> Iterator[m.Expression]:
-    """Yield the expressions that a statement evaluates itself, those of the blocks inside it excluded."""
-    match statement:
-        case m.ExpressionStatement():
-            yield statement.value
-        case m.Assignment():
-            if statement.value is not None:
-                yield statement.value
-            yield from statement.targets
-        case m.AugmentedAssignment():
-            yield statement.target
-            yield statement.value
-        case m.Return():
-            if statement.value is not None:
-                yield statement.value
-        case m.Raise():
-            if statement.exception is not None:
-                yield statement.exception
-            if statement.cause is not None:
-                yield statement.cause
-        case m.If() | m.While():
-            yield statement.test
-        case m.For():
-            yield statement.iterable
-            yield statement.target
-        case m.With():
-            for item in statement.items:
-                yield item.manager
-                if item.target is not None:
-                    yield item.target
-        case m.Match():
-            yield statement.subject
-            for case in statement.cases:
-                yield from case.values
-                if case.guard is not None:
-                    yield case.guard
-        case m.Try():
-            for handler in statement.handlers:
-                if handler.type is not None:
-                    yield handler.type
-        case m.Assertion():
-            yield statement.test
-            if statement.message is not None:
-                yield statement.message
-        case m.Deletion():
-            yield from statement.targets
-
-
-def _after_last(view: ModuleView, frame: Frame, block: tuple[m.Statement, ...]) -> tuple[m.Statement, ...]:
-    """Return the end of a block, from the last statement that can suspend on."""
-    for index in range(len(block) - 1, -1, -1):
-        if view.suspension(frame, [block[index]]) is not None:
-            return block[index:]
-    return block
-
-
-def _assigned_inside_functions(module: m.ModuleFacts, function: m.Function) -> set[str]:
-    """Return the names that functions inside `function` rebind through `nonlocal`."""
-    found: set[str] = set()
-    for inner in module.functions:
-        if inner is not function and inner.qualname.startswith(function.qualname + "."):
-            found |= {name for name in assigned_names(inner.body) if name not in inner.local_names}
-    return found

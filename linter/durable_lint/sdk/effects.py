@@ -769,7 +769,7 @@ CALLS: tuple[Entry, ...] = (
     *_all(
         True,
         "manages this process's memory",
-        "gc.** weakref.* tracemalloc.** ctypes.* resource.*",
+        "gc.** weakref.** tracemalloc.** ctypes.* resource.*",
     ),
     *_all(
         True,

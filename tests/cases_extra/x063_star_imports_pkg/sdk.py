@@ -1,0 +1,1 @@
+from aws_durable_execution_sdk_python import *

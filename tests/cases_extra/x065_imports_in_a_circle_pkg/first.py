@@ -1,0 +1,2 @@
+from second import value
+from second import *

@@ -1,0 +1,2 @@
+from first import value
+from first import *
