@@ -12,6 +12,7 @@ from durable_lint.fixes import imports, managers, names, scope
 from durable_lint.fixes.cleanup import Cleanup, called_name, step_arguments
 from durable_lint.fixes.place import Place, only_given, printable
 from durable_lint.fixes.tree import Change, FunctionNode, Refused, own_nodes, walk
+from durable_lint.project.stacks import registered_effect
 from durable_lint.project.suspension import Step
 from durable_lint.project.values import (
     ContextMethod,
@@ -20,7 +21,6 @@ from durable_lint.project.values import (
     Manager,
 )
 from durable_lint.rules.finding import Applicability, Fix
-from durable_lint.rules.ldc103 import registered_effect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -233,7 +233,10 @@ def _registration(place: Place, node: ast.Name) -> Registration | Decorated:
     for each in place.frames:
         record = each.records.get(fact)
         values |= place.view.solver.value(each, fact.arguments[0])
-        if record is not None and registered_effect(place.view, each, Step(fact, record)) is not None:
+        if (
+            record is not None
+            and registered_effect(place.view.unwinding, each, Step(fact, record)) is not None
+        ):
             effect = True
     return Registration(statement, call, fact, attribute.attr, effect, values)
 

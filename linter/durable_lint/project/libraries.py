@@ -180,6 +180,19 @@ def stack_registration(
     return held
 
 
+def decorated_registration(
+    solver: Solver, frame: Frame, decorator: m.Expression, decorators: Values, values: Values
+) -> None:
+    """Record `@stack.callback` and `@stack.push`, which put what they decorate on an `ExitStack`."""
+    method = m.last_name(decorator)
+    if method not in STACK_REGISTRATIONS or not isinstance(decorator, m.Attribute):
+        return
+    if any(isinstance(v, External) and v.name.startswith(_STACKS) for v in decorators):
+        record = Record(callee=decorators)
+        stack_registration(solver, frame, method, Arguments((values,)), record)
+        frame.records[decorator] = record
+
+
 def run_arguments(arguments: Arguments, record: Record) -> None:
     """Record that generators and coroutines among the arguments are run."""
     for value in arguments.all():

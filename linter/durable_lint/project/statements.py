@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from durable_lint.facts import model as m
-from durable_lint.project import calls, expressions, operations
+from durable_lint.project import calls, expressions, libraries, operations
 from durable_lint.project.frames import Mode, Record
 from durable_lint.project.values import (
     NOTHING,
@@ -204,7 +204,9 @@ def define_function(solver: Solver, frame: Frame, function: m.Function) -> None:
     value = FunctionValue(function, frame.module, closure)
     values = one(value)
     for decorator in reversed(function.decorators):
-        values = decorate(solver, frame, expressions.evaluate(solver, frame, decorator), values)
+        decorators = expressions.evaluate(solver, frame, decorator)
+        libraries.decorated_registration(solver, frame, decorator, decorators, values)
+        values = decorate(solver, frame, decorators, values)
     write(solver, frame, function.name, values)
 
 

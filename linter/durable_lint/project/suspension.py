@@ -232,6 +232,10 @@ def _statement(statement: m.Statement, rounds: int, found: list[Runnable]) -> No
         case m.FunctionDefinition():
             for decorator in statement.function.decorators:
                 _expression(decorator, found)
+                if isinstance(decorator, m.Attribute):
+                    found.append(decorator)  # `@stack.callback`
+            for parameter in statement.function.parameters:
+                _expression(parameter.default, found)
             for parameter in statement.function.parameters:
                 _expression(parameter.default, found)
         case m.ClassDefinition():

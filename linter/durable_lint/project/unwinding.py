@@ -803,6 +803,11 @@ class Unwinding:
 
     # ------------------------------------------------ generators
 
+    def is_settled(self, value: Manager) -> bool:
+        """Whether the configuration says what a generator-based manager is, so that nobody need look."""
+        name = self.solver.qualified(value.function.module, value.function.function.qualname)
+        return self.settled.process_local(name) or self.settled.effects(name)
+
     def _generator_exit(self, frame: Frame, value: Manager, kind: str) -> Outcome:
         """Follow a generator-based manager from the `yield` on at which a suspension is thrown into it."""
         function = value.function.function
@@ -884,7 +889,7 @@ class Unwinding:
         found = _worst(outcomes)
         if statement.finalbody:
             handler = self.handler_of(frame, statement, kind)
-            known = constants(frame.module, statement, handler, _holds_yield)
+            known = constants(frame.module, statement, handler, holds_yield)
             last = self.block(frame, statement.finalbody, About(kind, constants=known))
             exits = found.exits if "falls" in last.exits else frozenset()
             found = Outcome(exits | (last.exits - _FALLS), found.effect or last.effect)
@@ -995,8 +1000,9 @@ def _may_write(call: m.Call, position: int) -> bool:
     return given is not None and not (isinstance(given, m.Constant) and str(given.value).startswith("r"))
 
 
-def _holds_yield(block: Iterable[m.Statement]) -> bool:
-    return any(_yields(s) or any(_holds_yield(inside) for inside in m.blocks_of(s)) for s in block)
+def holds_yield(block: Iterable[m.Statement]) -> bool:
+    """Whether there is a `yield` in a block, at any depth."""
+    return any(_yields(s) or any(holds_yield(inside) for inside in m.blocks_of(s)) for s in block)
 
 
 def _yields(statement: m.Statement) -> bool:

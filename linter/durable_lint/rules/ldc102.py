@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from durable_lint.project.stacks import manager_effect
 from durable_lint.project.suspension import expression_steps, recorded, steps
 from durable_lint.project.values import Instance, Manager
 from durable_lint.rules import RULES
@@ -55,7 +56,7 @@ def _judge_item(
     if suspension is None:
         return None
     for kind in suspension_kinds():
-        effect = view.unwinding.item_exit(frame, item, kind).effect
+        effect = view.unwinding.item_exit(frame, item, kind).effect or _on_a_stack(view, frame, item)
         if effect is not None:
             return view.finding(
                 _RULE,
@@ -68,6 +69,16 @@ def _judge_item(
                 rows=view.header_rows(statement),
                 subject=(statement, item),
             )
+    return None
+
+
+def _on_a_stack(view: ModuleView, frame: Frame, item: m.Item) -> Effect | None:
+    """Judge the stacks that a generator-based manager holds open around its `yield`."""
+    for value in view.solver.value(frame, item.manager):
+        if isinstance(value, Manager) and not view.unwinding.is_settled(value):
+            found = manager_effect(view.unwinding, value.frame, value.function.function.body)
+            if found is not None:
+                return found
     return None
 
 

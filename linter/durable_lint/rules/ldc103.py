@@ -8,26 +8,18 @@ from typing import TYPE_CHECKING
 
 from durable_lint.facts import model as m
 from durable_lint.project.libraries import STACK_REGISTRATIONS
+from durable_lint.project.stacks import is_stack, registered_effect, registers_on
 from durable_lint.project.suspension import steps
-from durable_lint.project.unwinding import STACK_CLASSES, Effect, is_stack_close, source_text
-from durable_lint.project.values import (
-    External,
-    FunctionValue,
-    Instance,
-    Manager,
-    Partial,
-    Scope,
-    TerminalMethod,
-)
+from durable_lint.project.unwinding import STACK_CLASSES, Effect, is_stack_close
+from durable_lint.project.values import External
 from durable_lint.rules import RULES
-from durable_lint.rules.view import expressions_of, suspension_kinds, what_runs
+from durable_lint.rules.view import expressions_of, what_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from durable_lint.project.frames import Frame, Record
     from durable_lint.project.suspension import Step, Suspension
-    from durable_lint.project.values import Value
     from durable_lint.rules.finding import Finding
     from durable_lint.rules.view import ModuleView
 
@@ -52,7 +44,7 @@ def check(view: ModuleView) -> Iterator[Finding]:
 
 
 def _judge_item(view: ModuleView, statement: m.With, item: m.Item, frame: Frame) -> Finding | None:
-    if not is_stack(view, frame, item.manager):
+    if not is_stack(view.solver, frame, item.manager):
         return None
     made_before = {item.manager.id} if isinstance(item.manager, m.Name) else set()
     names = made_before | ({item.target.id} if isinstance(item.target, m.Name) else set())
@@ -111,7 +103,7 @@ def _before(frame: Frame, statement: m.Statement, names: set[str]) -> list[Step]
         for step in steps(frame, function.body)
         if isinstance(step.fact, m.Call)
         and step.fact.at < statement.at
-        and _registers_on(step, names) is not None
+        and registers_on(step, names) is not None
     ]
 
 
@@ -131,19 +123,6 @@ def _closed(frame: Frame, block: Iterable[m.Statement]) -> Iterator[str]:
             yield from _closed(frame, inside)
 
 
-def is_stack(view: ModuleView, frame: Frame, expression: m.Expression) -> bool:
-    """Whether an expression is an `ExitStack`, or an instance of a class that derives from it."""
-    for value in view.solver.value(frame, expression):
-        if isinstance(value, External) and value.called and value.name in STACK_CLASSES:
-            return True
-        if isinstance(value, Instance) and any(
-            isinstance(base, External) and base.name in STACK_CLASSES
-            for base in view.solver.all_bases(value.of)
-        ):
-            return True
-    return False
-
-
 def hazard(
     view: ModuleView, frame: Frame, names: set[str], running: Iterable[Step]
 ) -> tuple[Effect, Suspension] | None:
@@ -154,24 +133,14 @@ def hazard(
             suspension = view.suspensions.chain(frame, step)
             if suspension is not None:
                 return effect, suspension
-        method = _registers_on(step, names)
+        method = registers_on(step, names)
         if method is not None:
-            effect = effect or registered_effect(view, frame, step)
+            effect = effect or registered_effect(view.unwinding, frame, step)
         elif _takes_off(step, names):
             effect = None
         elif isinstance(step.fact, m.Call) and _is_given(step.fact, names):
             effect = effect or _registered_inside(view, step.record, set())
     return None
-
-
-def _registers_on(step: Step, names: set[str]) -> str | None:
-    """Return the method by which a step registers on one of the stacks `names`, None when it does not."""
-    call = step.fact
-    if not isinstance(call, m.Call) or not isinstance(call.function, m.Attribute):
-        return None
-    base = call.function.value
-    on_it = isinstance(base, m.Name) and base.id in names
-    return call.function.name if on_it and call.function.name in STACK_REGISTRATIONS else None
 
 
 def _takes_off(step: Step, names: set[str]) -> bool:
@@ -197,7 +166,7 @@ def _registered_inside(view: ModuleView, record: Record, seen: set[Frame]) -> Ef
         for step in view.suspensions.body(target):
             names = {v.name for v in step.record.callee if isinstance(v, External)}
             if any(_is_registration(name) for name in names):
-                effect = registered_effect(view, target, step)
+                effect = registered_effect(view.unwinding, target, step)
             else:
                 effect = _registered_inside(view, step.record, seen)
             if effect is not None:
@@ -208,59 +177,3 @@ def _registered_inside(view: ModuleView, record: Record, seen: set[Frame]) -> Ef
 def _is_registration(name: str) -> bool:
     owner, _, method = name.rpartition(".")
     return owner in STACK_CLASSES and method in STACK_REGISTRATIONS
-
-
-def registered_effect(view: ModuleView, frame: Frame, step: Step) -> Effect | None:
-    """Return the effect of what a registration puts on the stack, None when it is process-local."""
-    call = step.fact
-    assert isinstance(call, m.Call)
-    record = step.record
-    if not call.arguments:
-        return None
-    held = call.arguments[0]
-    if "context" in source_text(frame.module, call.function.at).rpartition(".")[2]:
-        for kind in suspension_kinds():
-            inside = view.unwinding.manager_exit(frame, held, record, kind).effect
-            if inside is not None:
-                return inside
-        return None
-    label = source_text(frame.module, held.at, 40)
-    if m.last_name(call.function) in {"push", "push_async_exit"}:
-        return _pushed_effect(view, frame, record, held)
-    for target in record.actions:
-        inside = view.unwinding.frame_effect(target)
-        if inside is not None:
-            return Effect(inside.module, inside.at, label, inside.reason, inside.unseen)
-    for value in record.held:
-        found = _value_effect(view, frame, value, held)
-        if found is not None:
-            return found
-    if not record.held and not record.actions:
-        return view.unwinding.call_of(frame, held)
-    return None
-
-
-def _pushed_effect(view: ModuleView, frame: Frame, record: Record, held: m.Expression) -> Effect | None:
-    """Judge what `push` was given by what it does when it is told of a suspension."""
-    label = source_text(frame.module, held.at, 40)
-    for kind in suspension_kinds():
-        for value in record.held:
-            if isinstance(value, FunctionValue):
-                found = view.unwinding.pushed_effect(value, record, kind)
-            else:
-                found = _value_effect(view, frame, value, held)
-            if found is not None:
-                return Effect(found.module, found.at, label, found.reason, found.unseen)
-    return None if record.held else view.unwinding.call_of(frame, held)
-
-
-def _value_effect(view: ModuleView, frame: Frame, value: Value, held: m.Expression) -> Effect | None:
-    match value:
-        case External():
-            return view.unwinding.named(frame, held, value.name)
-        case Manager() | Instance() | Scope():
-            kinds = suspension_kinds()
-            return view.unwinding.exit_of(frame, value, held, None, kinds[0], held.at).effect
-        case FunctionValue() | Partial() | TerminalMethod():
-            return None
-    return Effect(frame.module, held.at, source_text(frame.module, held.at, 40), "is a durable operation")
