@@ -74,6 +74,8 @@ def elements(solver: Solver, values: Values) -> Values:
                     found |= item
             case Running():
                 found |= solver.yielded(value.frame)
+            case External() if value.name.startswith("logging."):
+                found.add(value)  # `for handler in logger.handlers`
     return frozenset(found)
 
 

@@ -979,6 +979,8 @@ def _attributes_assigned(block: tuple[m.Statement, ...], receiver: str) -> set[s
 
 def _tells_apart(value: Value) -> bool:
     """Whether an argument is worth a frame of its own where nothing durable is handed over."""
+    if isinstance(value, TupleValue):  # the classes in `*errors`
+        return any(isinstance(v, External) and not v.called for item in value.items for v in item)
     return isinstance(value, (External, ClassValue, OperationContext)) or (
         isinstance(value, FunctionValue) and value.closure is None
     )

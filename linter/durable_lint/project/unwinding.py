@@ -58,7 +58,7 @@ READS = frozenset(
     "hex digest hexdigest count index find append appendleft extend discard sort reverse pop popleft popitem "
     "setdefault move_to_end group groups match search fullmatch as_dict asdict dict json model_dump "
     "model_dump_json to_dict getvalue elapsed seconds now utcnow monotonic perf_counter replace is_alive "
-    "with_traceback add_note cache_clear cache_info".split()
+    "with_traceback add_note cache_clear cache_info _asdict _replace".split()
 )
 """Methods that, on an object of which nothing is known, only look at it or change a container in memory."""
 
