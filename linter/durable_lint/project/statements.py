@@ -166,9 +166,24 @@ def unpacked(solver: Solver, values: Values, index: int, count: int) -> Values:
                 found |= value.items[index]
             else:
                 found |= frozenset().union(*value.items) if value.items else NOTHING
+        elif isinstance(value, Instance):
+            found |= field_at(solver, value, index)
         else:
             found |= solver.elements(one(value))
     return found
+
+
+def field_at(solver: Solver, value: Instance, index: int) -> Values:
+    """Return the field of a named tuple that stands at `index`."""
+    fields = [
+        statement.targets[0].id
+        for statement in value.of.definition.body
+        if isinstance(statement, m.Assignment)
+        and statement.annotation is not None
+        and isinstance(statement.targets[0], m.Name)
+    ]
+    named = any(m.last_name(base) == "NamedTuple" for base in value.of.definition.bases)
+    return solver.heap(value, fields[index]) if named and index < len(fields) else NOTHING
 
 
 def write(solver: Solver, frame: Frame, name: str, values: Values) -> None:
