@@ -236,8 +236,6 @@ def _statement(statement: m.Statement, rounds: int, found: list[Runnable]) -> No
                     found.append(decorator)  # `@stack.callback`
             for parameter in statement.function.parameters:
                 _expression(parameter.default, found)
-            for parameter in statement.function.parameters:
-                _expression(parameter.default, found)
         case m.ClassDefinition():
             _block(statement.definition.body, rounds, found)
 
