@@ -94,7 +94,7 @@ class Linter:
                 raw = self._contents[path] if path in self._contents else read_bytes(path)
             elif not stored:
                 self.update(path, raw)
-            result = self._lint(path, raw, tree, settings)
+            result = self._unjudged(path, raw, tree, settings) or self._lint(path, raw, tree, settings)
             if not is_handed_in:
                 self.keep(result)
             return result
@@ -103,17 +103,44 @@ class Linter:
         except Exception as error:  # one file's crash must not take the others with it
             return FileResult(path, failures=(_failure(path, crash_message(error)),))
 
-    def _lint(self, path: Path, raw: bytes, tree: ast.Module | None, settings: Settings) -> FileResult:
+    def without_judging(self, path: Path) -> FileResult | int:
+        """Return a file's result where it can be told at a glance, and else how many bytes are to be judged.
+
+        That is where an earlier run kept it, or where nothing in the file could hold a finding. Raises `ConfigError`.
+        """
+        settings = self.settings_for(path)
+        try:
+            if path in self._contents:
+                return len(self._contents[path])
+            if (kept := self.kept(path)) is not None:
+                return kept
+            raw = read_bytes(path)
+            result = self._unjudged(path, raw, None, settings)
+            if result is None:
+                return len(raw)
+            self.keep(result)
+            return result
+        except SourceError as error:
+            return FileResult(path, failures=(_failure(path, str(error)),))
+
+    def _unjudged(
+        self, path: Path, raw: bytes, tree: ast.Module | None, settings: Settings
+    ) -> FileResult | None:
+        """Return a file's result where its content alone shows it."""
         if not raw.isascii() or b"coding" in raw[:4096]:
             SourceText.from_bytes(path, raw)
-        analysis = self.analysis(settings)
-        unused = settings.is_enabled(UNUSED_SUPPRESSION)
-        if not analysis.could_hold_finding(path, raw, tree) and not (unused and may_suppress(raw)):
+        may_suppress_idly = settings.is_enabled(UNUSED_SUPPRESSION) and may_suppress(raw)
+        if not may_suppress_idly and not self.analysis(settings).could_hold_finding(path, raw, tree):
             return FileResult(path)
         if len(raw) > settings.max_file_size:
             size = f"{len(raw):,} bytes, and `max-file-size` is {settings.max_file_size:,}"
             note = _note(path, f"skipped: it has {size}", important=True)
             return FileResult(path, notes=(note,), skipped=True)
+        return None
+
+    def _lint(self, path: Path, raw: bytes, tree: ast.Module | None, settings: Settings) -> FileResult:
+        analysis = self.analysis(settings)
+        unused = settings.is_enabled(UNUSED_SUPPRESSION)
         source = SourceText.from_bytes(path, raw)
         try:
             found = analysis.findings(source, tree, every_rule=unused)

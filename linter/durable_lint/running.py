@@ -4,6 +4,8 @@ it.
 
 from __future__ import annotations
 
+import os
+import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 
     from durable_lint.linter import FileResult, Linter
     from durable_lint.rules.finding import Finding
+
+_WORTH_A_PROCESS = 500_000
+"""Bytes of durable code, about 14,000 lines, which take about a second: ten times what a process costs."""
 
 
 class Input(NamedTuple):
@@ -36,6 +41,8 @@ class Total:
         self.judged: set[Path] = set()
         self.skipped = 0
         self.suppressed = 0
+        self.parsed = 0
+        """How many modules other processes parsed."""
 
     def add(self, result: FileResult) -> None:
         """Count one file's result."""
@@ -74,7 +81,7 @@ class Total:
             suppressed=self.suppressed,
             fixed=tuple(fixed),
             unsafe_fixes=unsafe_fixes,
-            parsed=linter.parsed,
+            parsed=linter.parsed + self.parsed,
             source=lru_cache(maxsize=32)(linter.source),
         )
 
@@ -82,24 +89,43 @@ class Total:
 def lint_all(
     linter: Linter, inputs: Iterable[Input | Failure], total: Total, *, jobs: int | None = None
 ) -> None:
-    """Lint files into `total`, in `jobs` processes.
+    """Lint files into `total`, in at most `jobs` processes; None means as many as pay.
 
-    None means one: what calls lead to is judged once for all files of a process, which pays more than a
-    second process does (docs/performance.md).
+    Most files can be told at a glance. A process more pays only where the others are many.
     """
-    if jobs is not None and jobs > 1:
-        from durable_lint.workers import lint_in_processes
-
-        lint_in_processes(linter, inputs, total, jobs)
-        return
+    files: list[tuple[Path, int]] = []
     for each in inputs:
         if isinstance(each, Failure):
             total.fail(each)
             continue
         try:
-            total.add(linter.lint(each.path, each.raw))
+            if jobs == 1 or each.raw is not None:
+                total.add(linter.lint(each.path, each.raw))
+                continue
+            seen = linter.without_judging(each.path)
         except ConfigError as error:
             total.fail_config(error)
+            continue
+        if isinstance(seen, int):
+            files.append((each.path, seen))
+        else:
+            total.add(seen)
+    if jobs is None:
+        jobs = min(_processors(), sum(size for _, size in files) // _WORTH_A_PROCESS)
+    if jobs > 1 and len(files) > 1:
+        from durable_lint.workers import lint_in_processes
+
+        lint_in_processes(linter, files, total, jobs)
+        return
+    for path, _ in files:
+        total.add(linter.lint(path))
+
+
+def _processors() -> int:
+    """Return how many processors this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class Rewrites(NamedTuple):

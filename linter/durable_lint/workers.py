@@ -1,86 +1,116 @@
-"""Lints files in several processes, and outlives the death of any of them."""
+"""Lints files in several processes, and outlives the death of any of them.
+
+Each process gets a stretch of neighbouring files, because what their calls lead to is judged once for all files
+of a process, and neighbours call each other.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import multiprocessing
 import signal
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from typing import TYPE_CHECKING
+import sys
+import threading
+from multiprocessing.connection import wait
+from typing import TYPE_CHECKING, NamedTuple
 
-from durable_lint.config.load import ConfigError
 from durable_lint.report.run import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import DefaultContext, ForkContext
+    from multiprocessing.process import BaseProcess
     from pathlib import Path
 
     from durable_lint.linter import FileResult, Linter
     from durable_lint.rules.finding import Finding
-    from durable_lint.running import Input, Total
-
-_linter: Linter | None = None
-"""The linter of a worker process."""
+    from durable_lint.running import Total
 
 
-def lint_in_processes(linter: Linter, inputs: Iterable[Input | Failure], total: Total, jobs: int) -> None:
-    """Lint files into `total`, in `jobs` processes. A file whose process dies is a failure of its own."""
-    waiting: list[Path] = []
-    for each in inputs:
-        if isinstance(each, Failure):
-            total.fail(each)
-            continue
-        try:
-            kept = linter.lint(each.path, each.raw) if each.raw is not None else linter.kept(each.path)
-        except ConfigError as error:
-            total.fail_config(error)
-            continue
-        if kept is None:
-            waiting.append(each.path)
-        else:
-            total.add(kept)
-    for result in _results(linter, waiting, jobs):
+def lint_in_processes(linter: Linter, files: Sequence[tuple[Path, int]], total: Total, jobs: int) -> None:
+    """Lint files, given with their sizes in bytes, into `total`, in at most `jobs` processes.
+
+    A file whose process dies is a failure of its own.
+    """
+    for result in _results(linter, _stretches(files, jobs), total):
         linter.keep(result)
         total.add(result)
 
 
-def _results(linter: Linter, paths: Sequence[Path], jobs: int) -> Iterator[FileResult]:
-    unfinished = yield from _run(linter, paths, jobs)
-    # One of them took its process along, and the pool with it: each has to show alone that it is not the one.
+def _stretches(files: Sequence[tuple[Path, int]], count: int) -> list[list[Path]]:
+    """Part files, in their order, so that each part has about the same number of bytes."""
+    stretches: list[list[Path]] = [[] for _ in range(count)]
+    whole = sum(size + 1 for _, size in files)
+    before = 0
+    for path, size in files:
+        stretches[before * count // whole].append(path)
+        before += size + 1
+    return [stretch for stretch in stretches if stretch]
+
+
+def _results(linter: Linter, stretches: list[list[Path]], total: Total) -> Iterator[FileResult]:
+    unfinished = yield from _run(linter, stretches, total)
+    # A process may have been killed for what others did (out of memory): each file gets another one to itself first.
     while unfinished:
-        left = yield from _run(linter, unfinished, 1)
+        left = yield from _run(linter, [unfinished], total)
         if left:
             yield _died(left[0])
         unfinished = left[1:]
 
 
-def _run(linter: Linter, paths: Sequence[Path], jobs: int) -> Generator[FileResult, None, Sequence[Path]]:
-    """Yield results; return, in order, the files that have none because a process died."""
-    done: set[Path] = set()
-    if not paths:
-        return []
-    pool = ProcessPoolExecutor(min(jobs, len(paths)), initializer=_start, initargs=(linter.for_worker(),))
+class _Worker(NamedTuple):
+    process: BaseProcess
+    paths: list[Path]
+    done: list[Path]
+
+
+def _run(
+    linter: Linter, stretches: list[list[Path]], total: Total
+) -> Generator[FileResult, None, list[Path]]:
+    """Yield results as they come, a process for each stretch; return, in order, the files that have none because
+    a process died.
+    """
+    context, given = _context(linter)
+    workers: dict[Connection, _Worker] = {}
+    unfinished: list[Path] = []
     try:
-        futures: dict[Future[FileResult], Path] = {}
-        remaining = iter(paths)
-        while True:
-            # A few at a time, so that an interrupt or a death leaves little behind.
-            for path in remaining:
-                futures[pool.submit(_lint, path)] = path
-                if len(futures) >= 2 * jobs:
-                    break
-            if not futures:
-                return []
-            finished, _ = wait(futures, return_when=FIRST_COMPLETED)
-            for future in finished:
-                path = futures.pop(future)
-                result = future.result()
-                done.add(path)
+        for paths in stretches:
+            ours, theirs = context.Pipe(duplex=False)
+            process = context.Process(target=_lint_all, args=(given, paths, theirs), daemon=True)
+            process.start()
+            theirs.close()  # so that reading ends when the process does
+            workers[ours] = _Worker(process, paths, [])
+        while workers:
+            ready = wait(list(workers))
+            for connection in [each for each in workers if each in ready]:
+                worker = workers[connection]
+                try:
+                    result = connection.recv()
+                except EOFError:
+                    del workers[connection]
+                    worker.process.join()
+                    unfinished += worker.paths[len(worker.done) :]
+                    continue
+                if isinstance(result, int):
+                    total.parsed += result
+                    continue
+                worker.done.append(result.path)
                 yield result
-    except BrokenProcessPool:
-        return [path for path in paths if path not in done]
+        return unfinished
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        for worker in workers.values():
+            worker.process.kill()
+
+
+def _context(linter: Linter) -> tuple[ForkContext | DefaultContext, Linter]:
+    """Return how processes are started, and the linter that they get.
+
+    A fork has what this process has read; where other threads run, or the system has no fork, a process reads it anew.
+    """
+    if sys.platform == "linux" and threading.active_count() == 1:
+        return multiprocessing.get_context("fork"), linter
+    return multiprocessing.get_context(), linter.for_worker()
 
 
 def _died(path: Path) -> FileResult:
@@ -90,21 +120,20 @@ def _died(path: Path) -> FileResult:
     return FileResult(path, failures=(Failure(path, message),))
 
 
-def _start(linter: Linter) -> None:
-    global _linter
-    _linter = linter
+def _lint_all(linter: Linter, paths: list[Path], results: Connection) -> None:
     # The parent answers an interrupt; a worker would only add its traceback.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _lint(path: Path) -> FileResult:
-    assert _linter is not None
-    result = _linter.lint(path)
-    return dataclasses.replace(
-        result,
-        findings=tuple(map(_portable, result.findings)),
-        suppressed=tuple(map(_portable, result.suppressed)),
-    )
+    before = linter.parsed
+    for path in paths:
+        result = linter.lint(path)
+        results.send(
+            dataclasses.replace(
+                result,
+                findings=tuple(map(_portable, result.findings)),
+                suppressed=tuple(map(_portable, result.suppressed)),
+            )
+        )
+    results.send(linter.parsed - before)
 
 
 def _portable(finding: Finding) -> Finding:
