@@ -76,25 +76,33 @@ class Linter:
         return self._settings.for_path(path) if isinstance(self._settings, Resolver) else self._settings
 
     def lint(
-        self, path: Path, raw: bytes | None = None, tree: ast.Module | None = None, *, stored: bool = False
+        self,
+        path: Path,
+        raw: bytes | None = None,
+        tree: ast.Module | None = None,
+        *,
+        stored: bool = False,
+        passed: bool = False,
     ) -> FileResult:
         """Return what is to be reported in a file. `raw` is its content, read from disk when None.
 
         `tree` is the file's own tree where a caller has it already; `stored` says that `raw` is what the disk
-        has, so that it need not be kept. Never raises for what is in the file: a
+        has, so that it need not be kept; `passed`, that `without_judging` gave no result. Never raises for what is in the file: a
         file that can't be read, or whose analysis fails, is a failure in the result. Raises `ConfigError`.
         """
         path = absolute(path)
         settings = self.settings_for(path)
         try:
-            if raw is None and (kept := self.kept(path)) is not None:
+            if raw is None and not passed and (kept := self.kept(path)) is not None:
                 return kept
             is_handed_in = raw is not None or path in self._contents
             if raw is None:
                 raw = self._contents[path] if path in self._contents else read_bytes(path)
             elif not stored:
                 self.update(path, raw)
-            result = self._unjudged(path, raw, tree, settings) or self._lint(path, raw, tree, settings)
+            result = None if passed else self._unjudged(path, raw, tree, settings)
+            if result is None:
+                result = self._lint(path, raw, tree, settings)
             if not is_handed_in:
                 self.keep(result)
             return result
@@ -122,6 +130,8 @@ class Linter:
             return result
         except SourceError as error:
             return FileResult(path, failures=(_failure(path, str(error)),))
+        except Exception:
+            return 0  # `lint` meets it again, and reports it
 
     def _unjudged(
         self, path: Path, raw: bytes, tree: ast.Module | None, settings: Settings

@@ -146,7 +146,9 @@ def parser() -> argparse.ArgumentParser:
         "--show-settings", action="store_true", help="print each setting and where it came from"
     )
     files.add_argument("--show-files", action="store_true", help="print the files that would be linted")
-    files.add_argument("--jobs", type=_jobs, metavar="N", help="how many processes to use (default: 1)")
+    files.add_argument(
+        "--jobs", type=_jobs, metavar="N", help="how many processes to use (default: as many as pay)"
+    )
     files.add_argument("--no-cache", action="store_true", help="neither read nor write a cache")
     files.add_argument("--cache-dir", metavar="DIR", help="where to keep the cache")
     files.add_argument("--watch", action="store_true", help="lint again whenever a file changes")

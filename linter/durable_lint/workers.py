@@ -125,7 +125,7 @@ def _lint_all(linter: Linter, paths: list[Path], results: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     before = linter.parsed
     for path in paths:
-        result = linter.lint(path)
+        result = linter.lint(path, passed=True)
         results.send(
             dataclasses.replace(
                 result,

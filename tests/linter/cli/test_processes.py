@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from durable_lint import running, workers
+
 from tests.linter.cli.project import CLEAN, HAZARD, Capture, run, write
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import pytest
+    from durable_lint.linter import Linter
+    from durable_lint.running import Total
 
 
 def files(count: int) -> None:
@@ -33,3 +45,23 @@ def test_several_processes_use_and_leave_a_cache(capsys: Capture) -> None:
     files(4)
     first = run(capsys, "--jobs", "2", ".")
     assert run(capsys, "--jobs", "2", ".") == first
+
+
+def test_a_second_process_is_used_only_where_there_is_much_to_judge(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files(6)
+    monkeypatch.setattr(running, "_processors", lambda: 2)
+    used: list[int] = []
+    together = workers.lint_in_processes
+
+    def counted(linter: Linter, files: Sequence[tuple[Path, int]], total: Total, jobs: int) -> None:
+        used.append(jobs)
+        together(linter, files, total, jobs)
+
+    monkeypatch.setattr(workers, "lint_in_processes", counted)
+    alone = run(capsys, "--no-cache", ".")
+    assert used == []
+    monkeypatch.setattr(running, "_WORTH_A_PROCESS", 100)
+    assert run(capsys, "--no-cache", ".") == alone
+    assert used == [2]
