@@ -87,8 +87,9 @@ class Linter:
         """Return what is to be reported in a file. `raw` is its content, read from disk when None.
 
         `tree` is the file's own tree where a caller has it already; `stored` says that `raw` is what the disk
-        has, so that it need not be kept; `passed`, that `without_judging` gave no result. Never raises for what is in the file: a
-        file that can't be read, or whose analysis fails, is a failure in the result. Raises `ConfigError`.
+        has, so that it need not be kept; `passed`, that `without_judging` gave no result. Never raises for
+        what is in the file: a file that can't be read, or whose analysis fails, is a failure in the result.
+        Raises `ConfigError`.
         """
         path = absolute(path)
         settings = self.settings_for(path)
