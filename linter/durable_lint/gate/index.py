@@ -91,6 +91,7 @@ class ImportIndex:
     def _forget_links(self) -> None:
         """Forget what follows from what the files say of the SDK and of one another."""
         self._any_durable: bool | None = None
+        self._namesakes: dict[str, bool] = {}
         self._digests: dict[str, str] = {}
         self._reverse: dict[str, tuple[str, ...]] | None = None
         self._components: dict[str, _Component] | None = None
@@ -112,8 +113,11 @@ class ImportIndex:
         self._stamps.pop(key, None)
         self._contents.pop(key, None)
         entry, links = self._entries.pop(key, None), self._forward.pop(key, None)
+        wrapped = self._namesakes.pop(key, None)
         if self._keys is not None and key not in self._keys:
             self._keys.add(key)
+            self._forget_names()
+        elif wrapped is not None and wrapped is not self._imports_its_name(key):
             self._forget_names()
         elif raw is None or not self._says_the_same(key, entry, links):
             self._forget_links()
@@ -354,9 +358,15 @@ class ImportIndex:
         """Whether a module imports its own top-level name: then another one has it (`clients/redis.py` with
         `import redis`), and its folder, for want of an `__init__`, only looks like an import root.
         """
-        name = tail[1:]
-        if "/" in name or not key.endswith((f"/{name}.py", f"/{name}.pyi")):
+        if "/" in tail[1:] or not key.endswith((f"{tail}.py", f"{tail}.pyi")):
             return False
+        known = self._namesakes.get(key)
+        if known is None:
+            known = self._namesakes[key] = self._imports_its_name(key)
+        return known
+
+    def _imports_its_name(self, key: str) -> bool:
+        name = key.rpartition("/")[2].partition(".")[0]
         if all(statement.module.partition(".")[0] != name for statement in self._statements(key)):
             return False
         raw = self._bytes_or_nothing(key)

@@ -203,6 +203,20 @@ def test_a_change_of_imports_is_seen_by_all_files(tmp_path: Path, raw: bytes) ->
     assert index.importers_of(tmp_path / "m2.py") == ()
 
 
+@pytest.mark.parametrize("library", ["logging", "redis"])
+def test_a_module_that_imports_its_own_name_is_not_what_the_name_means(tmp_path: Path, library: str) -> None:
+    wrapper = f"clients/{library}.py"
+    files = {wrapper: f"import {library}\n", "clients/other.py": f"import {library}\n"}
+    index = project(tmp_path, {**files, "app.py": f"from clients import {library}\n"})
+    assert resolved(index, library, wrapper) is None
+    assert resolved(index, library, "clients/other.py") is None
+    assert resolved(index, f"clients.{library}", "app.py") == wrapper
+    index.add(tmp_path / wrapper, f'"""Use it so:\n\nimport {library}\n"""\n'.encode())
+    assert resolved(index, library, "clients/other.py") == wrapper
+    index.add(tmp_path / wrapper, f"def f():\n    from {library} import Client\n".encode())
+    assert resolved(index, library, "clients/other.py") is None
+
+
 def test_a_file_that_no_longer_names_the_sdk_takes_it_from_all_that_it_joins(tmp_path: Path) -> None:
     index = project(tmp_path, {"m0.py": "import m1\n", "m1.py": HANDLER})
     assert index.is_connected(tmp_path / "m0.py")
