@@ -66,6 +66,8 @@ class ImportIndex:
         self.words = words or Words()
         self.respect_gitignore = respect_gitignore
         self._root = self.root.as_posix()
+        shown = Path(os.path.abspath(root)).as_posix()  # noqa: PTH100
+        self._shown_root = None if shown == self._root else shown
         self._src = tuple(src.as_posix() for src in self.src_roots)
         self._buffers: dict[str, bytes] = {}
         self._real: dict[str, str] = {}
@@ -140,7 +142,7 @@ class ImportIndex:
 
     def files(self) -> tuple[Path, ...]:
         """Every file of the project, sorted."""
-        return tuple(map(Path, sorted(self._all())))
+        return tuple(map(self._path, sorted(self._all())))
 
     def read(self, path: Path) -> bytes:
         """The bytes of a file: its buffer, else what is on disk. Raises `OSError`."""
@@ -167,7 +169,7 @@ class ImportIndex:
         for a name that could mean several files.
         """
         candidates = self._candidates("." * level + module, self._key(importer))
-        return Path(candidates[0]) if len(candidates) == 1 else None
+        return self._path(candidates[0]) if len(candidates) == 1 else None
 
     def module_names(self, path: Path) -> tuple[str, ...]:
         """The dotted names under which the project can import a file, the usual one first."""
@@ -196,9 +198,9 @@ class ImportIndex:
             for key in sorted(self._all()):
                 for imported in self._imports(key):
                     for target in imported.paths:
-                        reverse.setdefault(str(target), {})[key] = None
+                        reverse.setdefault(self._key_of(target), {})[key] = None
             self._reverse = {target: tuple(sources) for target, sources in reverse.items()}
-        return tuple(map(Path, self._reverse.get(self._key(path), ())))
+        return tuple(map(self._path, self._reverse.get(self._key(path), ())))
 
     def mentioning(self, name: str, paths: Iterable[Path]) -> tuple[Path, ...]:
         """Those of `paths` in which an identifier stands somewhere: worth loading to look for calls."""
@@ -258,6 +260,16 @@ class ImportIndex:
             real = self._real[directory] = Path(os.path.realpath(directory)).as_posix().rstrip("/")
         return f"{real}/{name}"
 
+    def _path(self, key: str) -> Path:
+        """The path of a file as the root is spelled, which may lead through links."""
+        if self._shown_root is not None and self._in_root(key):
+            return Path(self._shown_root + key[len(self._root) :])
+        return Path(key)
+
+    def _key_of(self, path: Path) -> str:
+        """The key of a path that `_path` gave."""
+        return str(path) if self._shown_root is None else self._key(path)
+
     def _in_root(self, key: str) -> bool:
         return key.startswith(self._root.rstrip("/") + "/")
 
@@ -303,7 +315,7 @@ class ImportIndex:
         found = self._forward.get(key)
         if found is None:
             found = self._forward[key] = tuple(
-                ImportedModules(statement, tuple(map(Path, self._targets(statement, key))))
+                ImportedModules(statement, tuple(map(self._path, self._targets(statement, key))))
                 for statement in self._statements(key)
             )
         return found
@@ -495,7 +507,7 @@ class ImportIndex:
         for key in parents:
             for imported in self._imports(key):
                 for target in imported.paths:
-                    parents[top(str(target))] = top(key)
+                    parents[top(self._key_of(target))] = top(key)
         members: dict[str, list[str]] = {}
         for key in parents:
             members.setdefault(top(key), []).append(key)

@@ -424,3 +424,25 @@ def test_what_could_not_be_resolved_is_told_and_counted(tmp_path: Path) -> None:
     (finding,) = json.loads(run("--output-format", "json").stdout)
     assert any("track" in message for message in finding["unresolved"])
     assert "2 modules parsed" in run("--statistics").stdout
+
+
+def test_a_project_that_is_reached_through_a_link_is_one_project(tmp_path: Path) -> None:
+    real = tmp_path / "real"
+    real.mkdir()
+    (real / "pyproject.toml").touch()
+    (real / "helper.py").write_text(
+        "def pause(c):\n    try:\n        c.wait(1)\n    finally:\n        release()\n"
+    )
+    (real / "handler.py").write_text(
+        "from aws_durable_execution_sdk_python import durable_execution\n"
+        "from helper import pause\n"
+        "@durable_execution\n"
+        "def handler(event, context):\n"
+        "    pause(context)\n"
+    )
+    link = tmp_path / "link"
+    link.symlink_to(real)
+    linter = Linter(Settings(root=link))
+    assert linter.lint(link / "handler.py").findings == ()
+    (finding,) = linter.lint(link / "helper.py").findings
+    assert (finding.code, finding.path) == ("LDC101", link / "helper.py")
