@@ -203,7 +203,7 @@ def _unwrap(
     """Take a `try` away from around its body, whose lines lose one level."""
     tree = change.tree
     newline = tree.source.newline
-    if not tree.starts_line(node) or not tree.starts_line(node.body[0]):
+    if not tree.starts_line(node.body[0]):
         raise Refused("its body stands on the line of `try`")
     outer, unit = tree.indent(node.lineno), place.unit
     colon = tree.colon(tree.start(node))

@@ -202,8 +202,6 @@ def compose(
     newline = tree.source.newline
     outer = tree.indent(node.lineno)
     start = tree.start(node)
-    if tree.text[tree.row_start(node.lineno) : start].strip():
-        raise Refused("other code stands on the line of its `try`")
     colon = tree.colon(start)
     inside = keeps_handlers or bool(parts.leading)
     around = bool(parts.trailing)

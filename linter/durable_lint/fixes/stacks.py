@@ -324,7 +324,7 @@ def _open_early(change: Change, place: Place, opening: Opening, header: str) -> 
     tree, node, unit, made = place.tree, place.node, place.unit, opening.made
     assert made is not None
     newline = tree.source.newline
-    if not tree.starts_line(node) or not tree.starts_line(node.body[0]) or not tree.starts_line(made):
+    if not tree.starts_line(node.body[0]) or not tree.starts_line(made):
         raise Refused("other code stands on the line of the block or of what makes the stack")
     comments: list[str] = []
     change.replace(tree.start(made), tree.end(made), f"with {header}:")

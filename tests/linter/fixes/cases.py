@@ -133,6 +133,126 @@ CASES = [
                 note(NAME, "end")
         """,
     ),
+    case(
+        "context_that_is_asserted",
+        """
+        return context_that_is_asserted_work(event, stage=context)
+        """,
+        before="""
+        def context_that_is_asserted_work(event, *, stage: "Optional[DurableContext]" = None):
+            assert stage is not None
+            try:
+                if event["pause"]:
+                    stage.wait(Duration.from_seconds(1), name="pause")
+                return "done"
+            finally:
+                note(NAME, "end")
+        """,
+    ),
+    case(
+        "context_that_is_checked_around",
+        """
+        return context_that_is_checked_around_work(event, context)
+        """,
+        before="""
+        def context_that_is_checked_around_work(event, stage: "DurableContext | None"):
+            if stage is not None:
+                try:
+                    if event["pause"]:
+                        stage.wait(Duration.from_seconds(1), name="pause")
+                    return "done"
+                finally:
+                    note(NAME, "end")
+            return "none"
+        """,
+    ),
+    case(
+        "context_that_the_block_needs_at_once",
+        """
+        return context_that_the_block_needs_at_once_work(event, context)
+        """,
+        before="""
+        def context_that_the_block_needs_at_once_work(event, stage: DurableContext | None = None):
+            try:
+                stage.run_in_child_context(lambda inner: pause_if(inner, event), name="pause")
+                return "done"
+            finally:
+                note(NAME, "end")
+        """,
+    ),
+    case(
+        "context_of_a_loop",
+        """
+        for stage in [context]:
+            try:
+                if event["pause"]:
+                    stage.wait(Duration.from_seconds(1), name="pause")
+                FAIL
+            finally:
+                note(NAME, "end")
+        return "done"
+        """,
+    ),
+    case(
+        "context_under_two_names",
+        """
+        stage = context
+        try:
+            if event["pause"]:
+                stage.wait(Duration.from_seconds(1), name="pause")
+            PAUSE
+            FAIL
+        finally:
+            note(NAME, "end")
+        return "done"
+        """,
+    ),
+    case(
+        "context_of_a_class_that_declares_it",
+        """
+        return Job(context, "vm").run(event)
+        """,
+        None,
+        "terminal_scope(self.stage, ",
+        before="""
+        class Job:
+            stage: DurableContext
+            vm: str
+
+            def __init__(self, stage, vm):
+                vars(self).update(stage=stage, vm=vm)
+
+            def work(self, event):
+                if event["pause"]:
+                    self.stage.wait(Duration.from_seconds(1), name="pause")
+
+            def run(self, event):
+                try:
+                    self.work(event)
+                    return "done"
+                finally:
+                    note(NAME, f"end {self.vm}")
+        """,
+    ),
+    case(
+        "context_of_a_generator_of_pages",
+        """
+        try:
+            for page in pages(context, event):
+                note_step(context, NAME, page)
+            FAIL
+        finally:
+            note(NAME, "end")
+        return [word for word in pages(context, {"pause": False})]
+        """,
+        before="""
+        def pages(stage: DurableContext, event):
+            yield "one"
+            if event["pause"]:
+                stage.wait(Duration.from_seconds(1), name="pause")
+            yield "two"
+        """,
+    ),
     # ------------------------------------------------ names and values
     case(
         "cleanup_calls_a_function_that_rebinds_a_name",
@@ -1307,6 +1427,62 @@ CASES = [
         """,
         None,
         "terminal.cleanup(lambda _: note(",
+    ),
+    case(
+        "body_on_the_line_of_try_and_something_process_local_last",
+        """
+        try: note_step(context, NAME, "work"); context.run_in_child_context(lambda inner: pause_if(inner, event), name="pause")
+        finally:
+            note(NAME, "end")
+            logger.info("last")
+        return "done"
+        """,
+    ),
+    case(
+        "handler_with_comments_in_its_header",
+        """
+        try:
+            PAUSE
+            FAIL
+        except (  # all
+            BaseException  # of them
+        ):
+            note(NAME, "undo")
+            raise
+        return "done"
+        """,
+        None,
+        "terminal.compensate(",
+    ),
+    case(
+        "terminal_is_a_parameter",
+        """
+        return terminal_is_a_parameter_work(event, context, "word")
+        """,
+        None,
+        "as terminal_2:",
+        before="""
+        def terminal_is_a_parameter_work(event, stage: "DurableContext", terminal):
+            try:
+                if event["pause"]:
+                    stage.wait(Duration.from_seconds(1), name="pause")
+            finally:
+                note(NAME, terminal)
+                drain_in_steps(stage, NAME, event)
+        """,
+    ),
+    case(
+        "name_of_the_block_is_read_after_it",
+        """
+        try:
+            kept = context.step(lambda _: "kept", name="keep")
+            other: str = kept + "!"
+            PAUSE
+            FAIL
+        finally:
+            note(NAME, "end")
+        return kept + other
+        """,
     ),
     case(
         "strings_over_several_lines",

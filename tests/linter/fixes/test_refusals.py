@@ -60,7 +60,7 @@ class Left:
     before: str = ""
     code: str = "LDC1"
     head: str = "def handler(event, context: DurableContext):"
-    select: tuple[str, ...] = ()
+    form: str = "in-place"
 
 
 def left(name: str, why: str, body: str, before: str = "", **more: str) -> Left:
@@ -237,6 +237,99 @@ LEFT = [
             finally:
                 release()
         """,
+    ),
+    left(
+        "helper_that_reaches_by_itself",
+        "reaches a durable context other than by",
+        """
+        def end(stage):
+            context.wait(1)
+        try:
+            context.wait(1)
+        finally:
+            end(context)
+        """,
+    ),
+    left(
+        "helper_that_calls_one_that_reaches_by_itself",
+        "reaches a durable context other than by",
+        """
+        def inner(stage):
+            context.wait(1)
+        def end(stage):
+            stage.wait(1)
+            inner(stage)
+        try:
+            context.wait(1)
+        finally:
+            end(context)
+        """,
+    ),
+    # ------------------------------------------------ the isolated form
+    left(
+        "isolated_evaluates",
+        r"calls `eval\(\)`",
+        """
+        try:
+            context.wait(1)
+            eval("event")
+        finally:
+            release()
+        """,
+        form="callable",
+    ),
+    left(
+        "isolated_function_that_rebinds",
+        "a function in the block rebinds",
+        """
+        n = 1
+        try:
+            def count():
+                nonlocal n
+                n += 1
+            context.wait(1)
+        finally:
+            release()
+        """,
+        form="callable",
+    ),
+    left(
+        "isolated_counts",
+        "changes `n` from its old value",
+        """
+        n = 1
+        try:
+            n += 1
+            context.wait(1)
+        finally:
+            release()
+        """,
+        form="callable",
+    ),
+    left(
+        "isolated_without_a_type",
+        "the type of `kept`",
+        """
+        try:
+            kept = context.wait(1)
+        finally:
+            release()
+        print(kept)
+        """,
+        head="def handler(event: int, context: DurableContext) -> None:",
+        form="callable",
+    ),
+    left(
+        "isolated_name_that_is_taken",
+        "means something else in this module",
+        """
+        DurableTerminalActions = 1
+        try:
+            context.wait(1)
+        finally:
+            release(DurableTerminalActions)
+        """,
+        form="callable",
     ),
     # ------------------------------------------------ managers
     left(
@@ -970,7 +1063,7 @@ def test_it_is_left_and_says_why(case: Left, tmp_path: Path) -> None:
     body = indent(dedent(case.body).strip("\n"), "    ")
     source = f"{HEAD}{dedent(case.before)}\n\n@durable_execution\n{case.head}\n{body}\n"
     path = tmp_path / "module.py"
-    settings = Settings(root=tmp_path, src=(tmp_path,), extend_select=case.select)
+    settings = Settings(root=tmp_path, src=(tmp_path,), fix_form=case.form)
     done = Rewriter(Linter(settings, with_fixes=True), unsafe_fixes=True).rewrite(path, source.encode())
     assert not done.result.failures
     if not case.code:
@@ -978,3 +1071,23 @@ def test_it_is_left_and_says_why(case: Left, tmp_path: Path) -> None:
         return
     reasons = [f.no_fix for f in done.result.findings if f.code.startswith(case.code)]
     assert any(re.search(case.why, reason) for reason in reasons), (reasons, [f.code for f in done.fixed])
+
+
+def test_a_fault_of_a_rewrite_does_not_take_the_finding_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from durable_lint.fixes.dispatch import Proposer
+
+    path = tmp_path / "module.py"
+    source = f"{HEAD}@durable_execution\ndef handler(event, context: DurableContext):\n    try:\n"
+    source += "        context.wait(1)\n    finally:\n        release()\n"
+    for error, why in ((RecursionError(), "nested too deeply"), (KeyError("x"), "failed (KeyError)")):
+
+        def fail(self: Proposer, finding: object, error: Exception = error) -> None:
+            raise error
+
+        monkeypatch.setattr(Proposer, "fix", fail)
+        linter = Linter(Settings(root=tmp_path, src=(tmp_path,)), with_fixes=True)
+        (finding,) = linter.lint(path, source.encode()).findings
+        assert finding.fix is None
+        assert why in finding.no_fix

@@ -431,3 +431,61 @@ def test_a_late_registration_stays_where_it_would_mean_something_else(
     (left,) = (finding for finding in done.result.findings if finding.code == "LDC404")
     assert left.fix is None
     assert why in left.no_fix
+
+
+@pytest.mark.parametrize(
+    ("top", "expected"),
+    [
+        (
+            "from durable_runtime import TerminalScopeConfig\nfrom aws import x\n",
+            "from durable_runtime import TerminalScopeConfig, terminal_scope\nfrom aws import x\n",
+        ),
+        (
+            "from durable_runtime import terminal_scopes\n",
+            "from durable_runtime import terminal_scope, terminal_scopes\n",
+        ),
+        (
+            "from durable_runtime import (\n    ABC,\n)\n",
+            "from durable_runtime import terminal_scope\nfrom durable_runtime import (\n    ABC,\n)\n",
+        ),
+        ("# ours\nimport zebra\n", "# ours\nimport zebra\nfrom durable_runtime import terminal_scope\n"),
+        ("import os\nx = 1\n", "import os\n\nfrom durable_runtime import terminal_scope\n\nx = 1\n"),
+        ("import held\n", "from durable_runtime import terminal_scope\n\nimport held\n"),
+        ('"""Doc."""\nx = 1\n', '"""Doc."""\n\nfrom durable_runtime import terminal_scope\n\nx = 1\n'),
+        (
+            "#!/usr/bin/env python\nx = 1\n",
+            "#!/usr/bin/env python\nfrom durable_runtime import terminal_scope\n",
+        ),
+    ],
+)
+def test_the_import_stands_where_it_would_be_sorted_to(top: str, expected: str, tmp_path: Path) -> None:
+    (tmp_path / "held.py").write_text("")
+    path = tmp_path / "module.py"
+    body = "\n\ndef work(context):\n    try:\n        context.wait_for_callback(1)\n    finally:\n        release()"
+    linter = Linter(Settings(root=tmp_path, src=(tmp_path,)), with_fixes=True)
+    done = Rewriter(linter).rewrite(path, (top + body).encode())
+    after = done.contents[path].decode()
+    assert after.startswith(expected), after
+    assert after.endswith("        context.wait_for_callback(1)"), "the file still ends without a line end"
+
+
+def test_the_type_of_an_action_is_imported_where_nothing_imports_it(tmp_path: Path) -> None:
+    source = dedent("""\
+        from aws_durable_execution_sdk_python import durable_execution
+        import boto3
+
+
+        @durable_execution
+        def handler(event: dict[str, str], context) -> None:
+            try:
+                context.wait(1)
+            finally:
+                boto3.client("ec2").terminate_instances()
+                context.wait(2)
+                print("gone")""")
+    path = tmp_path / "module.py"
+    linter = Linter(Settings(root=tmp_path, src=(tmp_path,)), with_fixes=True)
+    after = Rewriter(linter).rewrite(path, source.encode()).contents[path].decode()
+    assert "from aws_durable_execution_sdk_python import DurableContext, durable_execution\n" in after
+    assert "def clean_up(action_context: DurableContext) -> None:" in after
+    assert after.endswith('    finally:\n        print("gone")')
