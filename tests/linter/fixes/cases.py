@@ -1383,6 +1383,113 @@ CASES = [
         """,
         "from its old value",
     ),
+    case(
+        "cleanup_that_raises_its_own_errors_again",
+        """
+        kind = dict
+        try:
+            PAUSE
+            FAIL
+        finally:
+            try:
+                note(NAME, f"end {len(vars(kind)) > 0}")
+            except LookupError:
+                logger.exception("not ended")
+                raise
+        return [kind for kind in "ab"]
+        """,
+    ),
+    case(
+        "names_of_functions_inside_are_their_own",
+        """
+        try:
+            PAUSE
+            FAIL
+        finally:
+            word = note(NAME, "one")
+            note(NAME, word)
+        def inside(word, other=(lambda word: word)("x")):
+            return word + other
+        def local():
+            word = "b"
+            return word
+        return inside("a") + local() + (lambda word="c": word)()
+        """,
+    ),
+    case(
+        "name_that_a_default_reads_later",
+        """
+        word = "old"
+        try:
+            PAUSE
+        finally:
+            word = note(NAME, "one")
+            note(NAME, word)
+        return (lambda kept=word: kept)()
+        """,
+        "word",
+    ),
+    case(
+        "global_statement_in_the_cleanup",
+        """
+        try:
+            PAUSE
+        finally:
+            def mark():
+                global MARKED
+                MARKED = note(NAME, "end")
+            mark()
+        return MARKED
+        """,
+        "MARKED",
+        before="MARKED = None",
+    ),
+    case(
+        "steps_that_are_no_plain_steps",
+        """
+        other = [context]
+        named = {"name": "two"}
+        try:
+            PAUSE
+            FAIL
+        finally:
+            other[0].step(lambda _: note(NAME, "one"), name="one") if not event else None
+            context.step(lambda _: note(NAME, "two"), **named)
+            context.step(*[lambda _: note(NAME, "three")], name="three")
+        return "done"
+        """,
+        "context",
+    ),
+    case(
+        "steps_with_stars",
+        """
+        named = {"name": "two"}
+        try:
+            PAUSE
+            FAIL
+        finally:
+            context.step(lambda _: note(NAME, "two"), **named)
+            context.step(*[lambda _: note(NAME, "three")], name="three")
+        return "done"
+        """,
+        None,
+        "cleanup_in_context",
+    ),
+    case(
+        "conditional_step_whose_name_changes",
+        """
+        vm = "a"
+        try:
+            PAUSE
+            vm = "b"
+        finally:
+            if vm:
+                context.step(lambda _: note(NAME, f"end {vm}"), name=f"end-{vm}")
+        return "done"
+        """,
+        None,
+        "cleanup_in_context",
+    ),
     # ------------------------------------------------ coroutines and generators
     case(
         "generator_of_batches",
