@@ -547,8 +547,6 @@ def releases(action: Action, acquire: Action, plugin: Plugin) -> bool:
         return False
     if action.kind == "acquire":
         return action.pair.restores and action.fact is not acquire.fact and action.key == acquire.key
-    if action.kind != "release":
-        return False
     if not acquire.pair.keyed or not action.key or action.key == acquire.key:  # type: ignore[union-attr]
         return True
     # Another object of that kind, unless it is one that the start hook attaches to as well.

@@ -12,7 +12,7 @@ from durable_lint.project.flags import constants
 from durable_lint.project.flags import expressions_of as expressions_of
 from durable_lint.project.flags import names_in_target as names_in_target
 from durable_lint.project.suspension import Suspension, Suspensions, steps
-from durable_lint.project.unwinding import About, Effect, operation_name, source_text
+from durable_lint.project.unwinding import About, Effect, source_text
 from durable_lint.rules.finding import Finding, Position, Related
 from durable_lint.sdk import aws
 
@@ -188,11 +188,6 @@ def _callee_at(fact: m.Expression | m.Item | m.Statement | m.Clause) -> m.At:
         case m.Await():
             return _callee_at(fact.value)
     return fact.at
-
-
-def durable_name(call: m.Call, method: str) -> str:
-    """Return the name of a durable operation in the history, or the method's."""
-    return operation_name(call, method) or method
 
 
 def suspension_kinds() -> tuple[str, ...]:

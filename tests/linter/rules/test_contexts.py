@@ -421,6 +421,213 @@ DURABLE = {
             finally:  # expect: LDC101
                 release()
     """,
+    "how names are bound: starred, nonlocal, attributes of a class, pairs": """
+        class Shared:
+            context = None
+        def outer(c):
+            kept = None
+            def keep():
+                nonlocal kept
+                kept = c
+            keep()
+            try:
+                kept.wait(SECOND)
+            finally:  # expect: LDC101
+                release()
+        @durable_execution
+        def handler(event, context):
+            first, *rest = event, event, context
+            for c in rest:
+                try:
+                    c.wait(SECOND)
+                finally:  # expect: LDC101
+                    release()
+            pair = (event, context)
+            try:
+                pair[1].wait(SECOND)
+            finally:  # expect: LDC101
+                release()
+            Shared.context = context
+            try:
+                Shared.context.wait(SECOND)
+            finally:  # expect: LDC101
+                release()
+            for n, c in zip(event, [context]):
+                try:
+                    c.wait(SECOND)
+                finally:  # expect: LDC101
+                    release()
+            outer(context)
+    """,
+    "through keywords gathered and given on": """
+        def inner(**given):
+            try:
+                given["context"].wait(SECOND)
+            finally:  # expect: LDC101
+                release()
+            for value in given.values():
+                try:
+                    value.wait(SECOND)
+                finally:  # expect: LDC101
+                    release()
+        def named(*, context):
+            try:
+                context.wait(SECOND)
+            finally:  # expect: LDC101
+                release()
+        @durable_execution
+        def handler(event, context):
+            inner(context=context)
+            named(**{"context": context})
+    """,
+    "picked by a builtin": """
+        @durable_execution
+        def handler(event, context):
+            try:
+                next(iter([context])).wait(SECOND)
+            finally:  # expect: LDC101
+                release()
+    """,
+    "what a generator delegates to yields": """
+        def inner(c):
+            yield c
+        def outer(c):
+            yield from inner(c)
+        @durable_execution
+        def handler(event, context):
+            for c in outer(context):
+                try:
+                    c.wait(SECOND)
+                finally:  # expect: LDC101
+                    release()
+    """,
+    "in a field of a dataclass that works on it after its making": """
+        from dataclasses import dataclass, field
+        @dataclass
+        class Flow:
+            context: DurableContext
+            steps: list = field(default_factory=list)
+            def __post_init__(self):
+                try:
+                    self.context.wait(SECOND)
+                finally:  # expect: LDC101
+                    release()
+        @durable_execution
+        def handler(event, context):
+            Flow(context)
+    """,
+    "a durable function of the SDK's decorators, called in place": """
+        @durable_with_child_context
+        def flow(context, n):
+            try:
+                context.wait(SECOND)
+            finally:  # expect: LDC101
+                release()
+        def pause(context, n):
+            try:
+                context.wait(SECOND)
+            finally:  # expect: LDC101
+                release()
+        @durable_execution
+        def handler(event, context):
+            flow(1)(context)
+            durable_with_child_context(pause)(1)(context)
+    """,
+    "a child's function that is partial, callable, or one of several": """
+        from functools import partial
+        def flow(n, context):
+            try:
+                context.wait(SECOND)
+            finally:  # expect: LDC101
+                release()
+        class Body:
+            def __call__(self, context):
+                try:
+                    context.wait(SECOND)
+                finally:  # expect: LDC101
+                    release()
+        @durable_execution
+        def handler(event, context):
+            context.run_in_child_context(partial(flow, 1))
+            context.run_in_child_context(Body())
+    """,
+    "annotated with a subclass of its own": """
+        class Mine(DurableContext):
+            pass
+        def helper(c: Mine):
+            try:
+                c.wait(SECOND)
+            finally:  # expect: LDC101
+                release()
+        def other(c: "Mine | None"):
+            try:
+                c.wait(SECOND)
+            finally:  # expect: LDC101
+                release()
+    """,
+    "in the block of a class inside the handler": """
+        @durable_execution
+        def handler(event, context):
+            class Flow:
+                stage = context
+                again = stage
+            try:
+                Flow.again.wait(SECOND)
+            finally:  # expect: LDC101
+                release()
+    """,
+    "the same base twice": """
+        class Base:
+            def pause(self, c):
+                try:
+                    c.wait(SECOND)
+                finally:  # expect: LDC101
+                    release()
+        class Left(Base): ...
+        class Right(Base): ...
+        class Both(Left, Right): ...
+        @durable_execution
+        def handler(event, context):
+            Both().pause(context)
+    """,
+    "after a loop that something inside it leaves": """
+        @durable_execution
+        def handler(event, context):
+            try:
+                while True:
+                    if event:
+                        break
+                while True:
+                    with open("x") as f:
+                        break
+                while True:
+                    match event:
+                        case 1:
+                            break
+                while True:
+                    for x in event:
+                        pass
+                    else:
+                        break
+                context.wait(SECOND)
+            finally:  # expect: LDC101
+                release()
+    """,
+    "a type variable and a new type of a context": """
+        from typing import NewType, TypeVar
+        C = TypeVar("C", bound=DurableContext)
+        Stage = NewType("Stage", DurableContext)
+        def helper(c: C):
+            try:
+                c.wait(SECOND)
+            finally:  # expect: LDC101
+                release()
+        def other(c: Stage):
+            try:
+                c.wait(SECOND)
+            finally:  # expect: LDC101
+                release()
+    """,
 }
 
 NOT_DURABLE = {
@@ -580,6 +787,53 @@ NOT_DURABLE = {
             try:
                 context.wait(SECOND)
                 context.step(work)
+            finally:
+                release()
+    """,
+    "types that say something about a context without being one": """
+        from typing import Callable, Literal, Type
+        @durable_execution
+        def handler(event, context):
+            context.step(lambda _: work())
+        def helper(a: Type[DurableContext], b: Callable[[DurableContext], None], c: Literal["wait"]):
+            try:
+                a.wait(SECOND)
+                b.wait(SECOND)
+                c.wait(SECOND)
+            finally:
+                release()
+    """,
+    "code after a loop whose every break is another loop's": """
+        @durable_execution
+        def handler(event, context):
+            try:
+                while True:
+                    for x in event:
+                        break
+                    while event:
+                        break
+                context.wait(SECOND)
+            finally:
+                release()
+    """,
+    "code after an if that always leaves": """
+        @durable_execution
+        def handler(event, context):
+            try:
+                if True:
+                    return 1
+                context.wait(SECOND)
+            finally:
+                release()
+    """,
+    "an item of a tuple that is not the context": """
+        @durable_execution
+        def handler(event, context):
+            context.step(lambda _: work())
+            pair = (event, context)
+            try:
+                pair[0].wait(SECOND)
+                pair[2].wait(SECOND)
             finally:
                 release()
     """,

@@ -322,6 +322,7 @@ def test_a_function_that_attaches_for_the_plugin_is_followed() -> None:
         before="""\
         def remember(name):
             OPERATION.set(name)  # expect: LDC301
+            local.operation = name  # expect: LDC301
         """,
     )
 
@@ -333,6 +334,8 @@ def test_a_function_that_attaches_for_the_plugin_is_followed() -> None:
         "self._cache.set(info.operation_id, 'running')",
         "self._log.bind(operation=info.name)",
         "self.current = info.name",
+        "(self._cache or self._busy).set(info.name)",
+        "global CURRENT\n            CURRENT = CURRENT.child\n            local.operation = CURRENT",
         "with self._lock: self.running += 1",
         "with tracer.start_as_current_span('notify'): pass",
         "span.set_attribute('operation', info.name)",
@@ -377,7 +380,8 @@ def test_a_stack_of_tokens_for_each_thread_is_no_attachment_itself() -> None:
         "self._undo[info.operation_id] = partial(OPERATION.reset, token)",
         "self._undo[info.operation_id] = lambda: OPERATION.reset(token)",
         "self._stack.callback(OPERATION.reset, token)",
-        "def undo(): OPERATION.reset(token)\n            self._undo[info.operation_id] = undo",
+        "def note(): self.count()\n            def undo(): OPERATION.reset(token)\n"
+        "            self._undo[info.operation_id] = undo",
     ],
 )
 def test_a_release_that_is_handed_on_is_left_to_who_gets_it(handed_on: str) -> None:
@@ -392,6 +396,41 @@ def test_a_release_that_is_handed_on_is_left_to_who_gets_it(handed_on: str) -> N
         """,
         before="from functools import partial",
     )
+
+
+@pytest.mark.parametrize(
+    "attaching",
+    [
+        "attach = OPERATION.set\n    attach(info.name)",
+        "name = info.name\n    local.operation = name",
+        "self._locks[info.name].acquire()",
+        "self._stack.enter_context(info.manager)",
+    ],
+)
+def test_an_attachment_is_seen_in_whatever_way_it_is_written(attaching: str) -> None:
+    check_plugin(f"def on_user_function_start(self, info):\n    {attaching}  # expect: LDC301\n")
+
+
+def test_a_hook_of_another_module_is_reported_there() -> None:
+    files = {
+        "plugin.py": """\
+            from tracing import Attaching
+
+            class Plugin(Attaching):
+                pass
+            """,
+        "tracing.py": """\
+            from contextvars import ContextVar
+            from aws_durable_execution_sdk_python.plugin import DurableInstrumentationPlugin
+
+            OPERATION = ContextVar("operation")
+
+            class Attaching(DurableInstrumentationPlugin):
+                def on_user_function_start(self, info):
+                    OPERATION.set(info.name)  # expect: LDC301
+            """,
+    }
+    check(files, sdk_version="3.0.0")
 
 
 def test_a_class_that_is_no_plugin_is_not_judged() -> None:

@@ -175,3 +175,26 @@ def test_the_message_names_the_sdk_and_what_is_attached() -> None:
     assert "SDK 1.7 does not call it" in finding.message
     assert "`OPERATION.set` (line " in finding.message
     assert "`install()`" in finding.help
+
+
+def test_an_end_hook_of_another_module_is_reported_at_the_class_that_inherits_it() -> None:
+    files = {
+        "plugin.py": """\
+            from tracing import OPERATION, Ending
+
+            class Plugin(Ending):  # expect: LDC302
+                def on_user_function_start(self, info):
+                    self._token = OPERATION.set(info.name)
+            """,
+        "tracing.py": """\
+            from contextvars import ContextVar
+            from aws_durable_execution_sdk_python.plugin import DurableInstrumentationPlugin
+
+            OPERATION = ContextVar("operation")
+
+            class Ending(DurableInstrumentationPlugin):
+                def on_user_function_end(self, info):
+                    OPERATION.reset(self._token)
+            """,
+    }
+    check(files, sdk_version="1.7.0")

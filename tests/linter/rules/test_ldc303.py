@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.linter.rules.checking import check
 from tests.linter.rules.plugin_sources import ATTACHES, check_plugin
 
 RELEASE = "OPERATION.reset(self._tokens.pop(info.operation_id))"
@@ -36,6 +37,8 @@ def end(body: str, *, base: str = "DurableInstrumentationPlugin", sdk_version: s
         "not info.outcome == UserFunctionOutcome.INCOMPLETE",
         "info.outcome.value != 'INCOMPLETE'",
         "info.outcome.name in ('SUCCEEDED', 'FAILED')",
+        "info.outcome.value == UserFunctionOutcome.FAILED.value",
+        "info.outcome in self.ended()",
         "info.error is not None",
         "info.error",
         "getattr(info, 'outcome') is UserFunctionOutcome.FAILED",
@@ -86,6 +89,8 @@ def test_an_early_exit_before_the_release_is_reported_at_the_exit(early: str) ->
         "TAKE_TOKEN\nif token is None:\n    return\nOPERATION.reset(token)",
         "if info.operation_id not in self._tokens:\n    return\nRELEASE",
         "if info.operation_id in self._tokens:\n    RELEASE",
+        "if self._tokens[info.operation_id] is not None:\n    RELEASE",
+        "token, *_ = self._tokens.pop(info.operation_id)\nif token is None:\n    return\nOPERATION.reset(token)",
         "with self._lock:\n    token = self._tokens.pop(info.operation_id)\nOPERATION.reset(token)",
         "for key in list(self._tokens):\n    OPERATION.reset(self._tokens.pop(key))",
         "if (token := self._tokens.pop(info.operation_id, None)) is not None:\n    OPERATION.reset(token)",
@@ -284,6 +289,9 @@ def test_constants_and_functions_that_only_answer_are_looked_through(condition: 
             return info.outcome in ENDED
         """,
         before="""\
+        class Names:
+            PREFIX = "x"
+
         ENDED = frozenset({UserFunctionOutcome.SUCCEEDED, UserFunctionOutcome.FAILED})
 
         def is_over(info):
@@ -422,3 +430,122 @@ def test_the_message_names_the_release_that_is_missed() -> None:
     )
     assert finding.message.startswith("this `return` leaves before `OPERATION.reset` (line ")
     assert "`OPERATION.set` (line " in finding.message
+
+
+def test_a_condition_on_an_item_is_the_same_in_both_hooks() -> None:
+    check_plugin(
+        """
+        def on_user_function_start(self, info):
+            if self._settings["names"]:
+                self._token = OPERATION.set(info.name)
+
+        def on_user_function_end(self, info):
+            if self._settings["names"]:
+                OPERATION.reset(self._token)
+        """
+    )
+
+
+@pytest.mark.parametrize("condition", ["CURRENT is None", "CURRENT", "CURRENT.ready"])
+@pytest.mark.parametrize("change", ["CURRENT = CURRENT.previous", "CURRENT = not CURRENT"])
+def test_a_name_that_is_made_from_itself_says_nothing_of_the_outcome(condition: str, change: str) -> None:
+    end(f"global CURRENT\n{change}\nif {condition}:  # expect: LDC303\n    RELEASE")
+
+
+@pytest.mark.parametrize(
+    ("method", "mark"),
+    [
+        ("return self._is_over(info.parent)", "  # expect: LDC303"),
+        ("over = info.error\n            return over", "  # expect: LDC303"),
+    ],
+)
+def test_a_method_that_does_more_than_answer_says_nothing_of_the_outcome(method: str, mark: str) -> None:
+    check_plugin(
+        f"""
+        def on_user_function_start(self, info):
+            self._token = OPERATION.set(info.name)
+
+        def on_user_function_end(self, info):
+            if self._is_over(info):{mark}
+                OPERATION.reset(self._token)
+
+        def _is_over(self, info):
+            {method}
+        """
+    )
+
+
+def test_a_condition_on_calling_a_method_that_releases_is_reported() -> None:
+    """The method in the other branch calls itself, and releases nothing."""
+    check_plugin(
+        f"""
+        {ATTACHES.strip().replace(chr(10), chr(10) + "        ")}
+
+        def on_user_function_end(self, info):
+            if info.outcome is UserFunctionOutcome.SUCCEEDED:  # expect: LDC303
+                self._release(key=info.operation_id)
+            else:
+                self._report(info)
+
+        def _release(self, key):
+            OPERATION.reset(self._tokens.pop(key))
+
+        def _report(self, info):
+            if info.parent:
+                self._report(info.parent)
+        """
+    )
+
+
+def test_a_parameter_given_by_its_name_is_looked_through() -> None:
+    check_plugin(
+        f"""
+        {ATTACHES.strip().replace(chr(10), chr(10) + "        ")}
+
+        def on_user_function_end(self, info):
+            self._finish(outcome=info.outcome, key=info.operation_id, **self._more)
+
+        def _finish(self, key, outcome, **more):
+            if outcome is UserFunctionOutcome.INCOMPLETE:
+                return  # expect: LDC303
+            OPERATION.reset(self._tokens.pop(key))
+        """
+    )
+
+
+def test_a_deletion_from_a_thread_local_is_a_release() -> None:
+    check_plugin(
+        """
+        def on_user_function_start(self, info):
+            local.operation = info.name
+
+        def on_user_function_end(self, info):
+            if info.outcome is not UserFunctionOutcome.INCOMPLETE:  # expect: LDC303
+                del local.operation
+        """
+    )
+
+
+def test_an_end_hook_of_another_module_is_not_reported_in_this_one() -> None:
+    files = {
+        "plugin.py": """\
+            from tracing import OPERATION, Ending
+
+            class Plugin(Ending):
+                def on_user_function_start(self, info):
+                    self._token = OPERATION.set(info.name)
+            """,
+        "tracing.py": """\
+            from contextvars import ContextVar
+            from aws_durable_execution_sdk_python.plugin import DurableInstrumentationPlugin
+
+            OPERATION = ContextVar("operation")
+
+            class Ending(DurableInstrumentationPlugin):
+                def on_user_function_end(self, info):
+                    if info.error is None:
+                        return
+                    OPERATION.reset(self._token)
+            """,
+    }
+    check(files, sdk_version="3.0.0")

@@ -23,6 +23,8 @@ def end(
         "self.span.finish()",
         "xray_recorder.end_subsegment()",
         "transaction = self._open.pop(info.operation_id)\ntransaction.finish()",
+        "self._spans[info.operation_id].end()",
+        "with self._transaction(info) as opened:\n    opened.finish()",
     ],
 )
 def test_a_span_that_is_ended_whatever_the_outcome_is_reported_at_the_ending_call(ending: str) -> None:
@@ -38,6 +40,7 @@ def test_a_span_that_is_ended_whatever_the_outcome_is_reported_at_the_ending_cal
         "self.mark_completed(info.operation_id)",
         "self.succeeded += 1",
         "self.counts['success'] += 1",
+        "global succeeded\n    succeeded += 1",
         "self.records.append(Record(info.name, status='ok'))",
     ],
 )
@@ -112,6 +115,20 @@ match info.outcome:
         self.succeeded += 1
     case UserFunctionOutcome.FAILED:
         self.failed += 1
+"""
+    )
+
+
+def test_what_follows_a_match_that_always_leaves_is_silent() -> None:
+    end(
+        """
+match info.outcome:
+    case UserFunctionOutcome.FAILED:
+        self.failed += 1
+        return
+    case _:
+        return
+self.span.end()
 """
     )
 
@@ -220,6 +237,9 @@ def test_it_depends_on_whether_the_sdk_calls_the_end_hook_at_all(version: str, m
         "self.span.set_attribute('outcome', info.outcome.value)",
         "self.finished.append(info.operation_id)",
         "self.server.end()",
+        "(self.server or self.client).end()",
+        "self.counts()['all'] += 1",
+        "global LABEL\nLABEL = LABEL if LABEL else 'none'\nself.counter.add(1, LABEL)",
         "if info.outcome is UserFunctionOutcome.SUCCEEDED: self.succeeded += 1",
     ],
 )
