@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[1]
-MEASURED = {"test_server.py", "test_plugin.py", "test_statuses.py"}
+MEASURED = {"test_server.py", "test_plugin.py", "test_statuses.py", "test_fixing.py"}
 VARIABLE = "COVERAGE_PROCESS_CONFIG"
 """What `patch = ["subprocess"]` of coverage tells a new process by."""
 BRUTE_FORCE = {

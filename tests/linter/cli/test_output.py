@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from durable_lint import __version__
+from durable_lint.cli import main
 from durable_lint.rules import RULES
 
 from tests.linter.cli.project import CLEAN, HAZARD, PLACE, Capture, process, run, write
@@ -113,6 +114,39 @@ def test_quiet_prints_findings_only(capsys: Capture) -> None:
     assert len(run(capsys, "-q").out.splitlines()) == 1
     Path("review.py").write_text(CLEAN)
     assert run(capsys, "--quiet").out == ""
+
+
+def test_quiet_adopting_prints_nothing(capsys: Capture) -> None:
+    file = write("review.py")
+    done = run(capsys, "--quiet", "--write-baseline", "known.json")
+    assert (done.status, done.out, done.err) == (0, "", "")
+    file.unlink()
+    write("other.py", CLEAN)
+    known = run(capsys, "--quiet", "--baseline", "known.json")
+    assert (known.status, known.out, known.err) == (0, "", "")
+    write("review.py")
+    added = run(capsys, "--quiet", "--add-noqa")
+    assert (added.status, added.out, added.err) == (0, "", "")
+    assert "# noqa: LDC101" in Path("review.py").read_text()
+
+
+def test_help_is_as_wide_as_it_is_told_and_100_columns_where_nobody_knows(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    widths = {}
+    for columns in ("70", "wide"):
+        monkeypatch.setenv("COLUMNS", columns)
+        with pytest.raises(SystemExit):
+            main(["--help"])
+        widths[columns] = max(map(len, capsys.readouterr().out.splitlines()))
+    assert widths["70"] < widths["wide"] <= 100
+
+
+def test_results_are_kept_where_the_command_line_says(capsys: Capture) -> None:
+    write("review.py")
+    run(capsys, "--cache-dir", "kept")
+    assert list(Path("kept").iterdir())
+    assert not Path(".durable_lint_cache").exists()
 
 
 def test_statistics_replace_the_findings_as_text_and_as_json(capsys: Capture) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from typing import TYPE_CHECKING
 
 from durable_lint import running, workers
+from durable_lint.linter import Linter
 
 from tests.linter.cli.project import CLEAN, HAZARD, Capture, run, write
 
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
-    from durable_lint.linter import Linter
+    from durable_lint.linter import FileResult
     from durable_lint.running import Total
 
 
@@ -65,3 +68,37 @@ def test_a_second_process_is_used_only_where_there_is_much_to_judge(
     monkeypatch.setattr(running, "_WORTH_A_PROCESS", 100)
     assert run(capsys, "--no-cache", ".") == alone
     assert used == [2]
+
+
+def test_a_file_that_kills_its_process_is_a_failure_and_the_others_are_judged(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lint = Linter.lint
+
+    def deadly(self: Linter, path: Path, raw: bytes | None = None, *, passed: bool = False) -> FileResult:
+        if path.name == "handler_1.py":
+            os._exit(9)
+        return lint(self, path, raw, passed=passed)
+
+    files(6)
+    monkeypatch.setattr(Linter, "lint", deadly)
+    outcome = run(capsys, "--no-cache", "--jobs", "2", ".")
+    assert outcome.status == 2
+    assert outcome.out.count("LDC101") == 3
+    assert outcome.err == (
+        "durable-lint: handler_1.py: the process that judged it died (killed, or out of memory);"
+        " lint it alone with --jobs 1\n"
+    )
+
+
+def test_where_threads_run_processes_are_not_forked_and_report_the_same(capsys: Capture) -> None:
+    files(3)
+    alone = run(capsys, "--no-cache", "--jobs", "1", ".")
+    over = threading.Event()
+    thread = threading.Thread(target=over.wait)
+    thread.start()
+    try:
+        assert run(capsys, "--no-cache", "--jobs", "2", ".") == alone
+    finally:
+        over.set()
+        thread.join()

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from durable_lint.cli import main
 
 from tests.linter.cli.project import CLEAN, HAZARD, PLACE, Capture, process, run, write
 
@@ -49,6 +50,8 @@ def test_findings_exit_with_1_and_with_0_when_asked(capsys: Capture) -> None:
         (["--baseline", "gone.json"], "gone.json: no such baseline; make one with --write-baseline"),
         (["--stdin-filename", "a.py"], "--stdin-filename needs - as the path"),
         (["-", "a.py"], "- (standard input) can't be given together with other paths"),
+        (["-", "--add-noqa"], "--watch and --add-noqa need files, not standard input"),
+        (["--list-rules", "--output-format", "sarif"], "this can be printed as text or as json only"),
         (["--output-file", "no/such/dir/out.txt"], "no/such/dir/out.txt: can't be written: "),
         (["--output-format", "sarif", "--statistics"], "--statistics can be printed as text or as json only"),
     ],
@@ -73,6 +76,34 @@ def test_a_missing_path_does_not_keep_others_from_being_linted(
         "durable-lint: nope.py: does not exist",
         "durable-lint: gone: does not exist",
     ]
+
+
+@pytest.mark.parametrize("option", ["--show-files", "--fix", "--diff"])
+def test_a_missing_path_is_said_whatever_is_done_with_the_others(capsys: Capture, option: str) -> None:
+    write("a.py")
+    outcome = run(capsys, option, "nope.py", "a.py")
+    assert outcome.status == 2
+    assert "durable-lint: nope.py: does not exist\n" in outcome.err
+    assert "a.py" in outcome.out or "Fixed 1 finding." in outcome.out
+
+
+def test_a_wrong_configuration_does_not_keep_other_projects_from_being_fixed(capsys: Capture) -> None:
+    write("one/durable-lint.toml", "selct = []\n")
+    left = write("one/a.py")
+    write("two/b.py")
+    outcome = run(capsys, "--fix", "one/a.py", "two/b.py")
+    assert outcome.status == 2
+    assert "one/durable-lint.toml: unknown key `selct`" in outcome.err
+    assert "Fixed 1 finding." in outcome.out
+    assert left.read_text() == HAZARD
+
+
+def test_a_file_is_judged_once_by_whatever_names_it_is_given(capsys: Capture) -> None:
+    write("review.py")
+    Path("link.py").symlink_to("review.py")
+    outcome = run(capsys, "review.py", "./review.py", "link.py", ".")
+    assert outcome.out.count("LDC101") == 1
+    assert "in 1 file." in outcome.out
 
 
 @pytest.mark.parametrize(
@@ -165,6 +196,19 @@ def test_whoever_closes_the_pipe_early_gets_no_traceback_and_the_status_stays() 
     err = running.stderr.read()
     running.stderr.close()
     assert (running.wait(60), err) == (1, b"")
+
+
+def test_a_pipe_that_nobody_reads_leaves_the_status_and_says_nothing(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("review.py")
+    reads, writes = os.pipe()
+    os.close(reads)
+    with os.fdopen(writes, "w") as nobody:
+        monkeypatch.setattr(sys, "stdout", nobody)
+        status = main(["--no-cache", "review.py"])
+    monkeypatch.undo()
+    assert (status, capsys.readouterr().err) == (1, "")
 
 
 def test_an_interrupt_ends_with_130_and_no_traceback() -> None:

@@ -187,6 +187,24 @@ def test_paths_are_from_the_repository_when_run_in_a_folder_of_it(
     assert json.loads(text("gitlab", finding(review)))[0]["location"]["path"] == "orders/review.py"
 
 
+@pytest.mark.parametrize("variable", ["GITHUB_WORKSPACE", "CI_PROJECT_DIR"])
+def test_paths_are_from_the_folder_that_the_ci_server_names(
+    review: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, str(tmp_path / "orders"))
+    assert ",file=orders/review.py," in text("github", finding(review))  # not run in it
+    monkeypatch.chdir(tmp_path / "orders")
+    assert ",file=review.py," in text("github", finding(review))
+
+
+def test_json_names_the_row_where_a_suppression_is_best_written(review: Path) -> None:
+    rows = {
+        tuple(rows): json.loads(text("json", finding(review, noqa_rows=frozenset(rows))))[0]["noqa_row"]
+        for rows in ([], [40, 41], [38, 39])
+    }
+    assert rows == {(): 41, (40, 41): 41, (38, 39): 38}
+
+
 def test_gitlab_has_what_code_quality_needs(review: Path) -> None:
     (item,) = json.loads(text("gitlab", finding(review)))
     assert item["description"] == f"LDC101: {MESSAGE}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import re
 from typing import TYPE_CHECKING
 
 import pytest
 from durable_lint import report
-from durable_lint.report.style import Style
+from durable_lint.report.style import Style, style_for
 from durable_lint.rules import RULES
 from durable_lint.rules.finding import Applicability, Fix, Position, Related
 
@@ -114,6 +115,44 @@ def test_colours_and_links_are_there_when_asked_for_and_only_then(review: Path) 
     assert "\x1b" not in full(finding(review))
 
 
+class Stream(io.StringIO):
+    """A stream that says of itself whether it is a terminal, whose width nobody knows."""
+
+    def __init__(self, terminal: bool) -> None:
+        super().__init__()
+        self.terminal = terminal
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+
+@pytest.mark.parametrize(
+    ("choice", "terminal", "environment", "color"),
+    [
+        ("auto", True, {}, True),
+        ("auto", False, {}, False),
+        ("auto", True, {"TERM": "dumb"}, False),
+        ("auto", True, {"NO_COLOR": "1"}, False),
+        ("auto", True, {"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+        ("auto", False, {"FORCE_COLOR": "1"}, True),
+        ("auto", False, {"FORCE_COLOR": "0"}, False),
+        ("always", False, {"NO_COLOR": "1"}, True),
+        ("never", True, {"FORCE_COLOR": "1"}, False),
+    ],
+)
+def test_colours_follow_the_choice_the_environment_and_the_terminal(
+    choice: str, terminal: bool, environment: dict[str, str], color: bool
+) -> None:
+    style = style_for(Stream(terminal), choice, environment)
+    assert (style.color, style.links, style.width) == (color, color and terminal, 110)
+
+
+def test_a_stream_that_was_closed_is_no_terminal() -> None:
+    closed = io.StringIO()
+    closed.close()
+    assert not style_for(closed, "auto", {}).color
+
+
 def summary(**changes: object) -> str:
     from dataclasses import replace
 
@@ -125,6 +164,10 @@ def test_the_summary_counts_findings_files_and_what_can_be_fixed(review: Path) -
     one, two = finding(review), finding(review, fix=Fix(Applicability.UNSAFE, "x", ()))
     assert summary(findings=(one, two)) == (
         "Found 2 findings in 1 file.\n[*] 1 can be fixed with `--fix`, 1 more with `--fix --unsafe-fixes`.\n"
+    )
+    assert (
+        summary(findings=(two,))
+        == "Found 1 finding in 1 file.\n1 can be fixed with `--fix --unsafe-fixes`.\n"
     )
     assert summary(judged=frozenset({review})) == "No findings in 1 file.\n"
     assert summary(hidden=3, skipped=2).splitlines()[1:] == [
