@@ -35,7 +35,8 @@ class Analysis:
         self._solver: Solver | None = None
         self._views: dict[Path, ModuleView] = {}
         self._notes: dict[Path, tuple[Note, ...]] = {}
-        self._passed: dict[Path, bool] = {}
+        self._passed: dict[Path, tuple[bytes, bool]] = {}
+        """Whether the gate let a content through by its tree."""
         self._last: tuple[SourceText, ast.Module] | None = None
         """The last module that was parsed for its own sake: the one whose fixes are asked for next."""
 
@@ -101,9 +102,8 @@ class Analysis:
         """Return what the enabled rules (with `every_rule`: all rules) find in a module, suppressed ones
         included. `tree` is its tree where one is at hand. Raises `SourceSyntaxError`.
         """
-        if self._modules is not None and self._modules.has(source):
-            passes = self._passed[source.path]
-        else:
+        content, passes = self._passed.get(source.path, (None, False))
+        if content != source.raw or self._modules is None or not self._modules.has(source):
             tree = parse(source) if tree is None else tree
             self._last = source, tree
             passes = self._look_at(source, tree)
@@ -132,7 +132,7 @@ class Analysis:
             strict=settings.strict or bool(settings.effects),
             repeated=settings.is_enabled("LDC205") or settings.is_enabled("LDC901"),
         )
-        self._passed[source.path] = passes
+        self._passed[source.path] = source.raw, passes
         return passes
 
     def with_fixes(self, path: Path, findings: Iterable[Finding]) -> list[Finding]:

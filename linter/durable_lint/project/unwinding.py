@@ -124,6 +124,8 @@ class Unwinding:
         self.settled = settled
         self._frames: dict[Frame, Effect | None] = {}
         self._unconditional: dict[Frame, Outcome] = {}
+        self._exits: dict[tuple[Frame, str, bool], Outcome] = {}
+        """How managers end what is thrown into them. Who enters itself adds nothing to itself."""
 
     # ------------------------------------------------ effects
 
@@ -787,6 +789,13 @@ class Unwinding:
 
     def _exit_method(self, frame: Frame, kind: str, bound: bool = True) -> Outcome:
         """Follow an `__exit__` that is told of a suspension."""
+        key = (frame, kind, bound)
+        if key not in self._exits:
+            self._exits[key] = Outcome(frozenset({"reraise"}), None)
+            self._exits[key] = self._followed_exit(frame, kind, bound)
+        return self._exits[key]
+
+    def _followed_exit(self, frame: Frame, kind: str, bound: bool) -> Outcome:
         self.solver.settle(frame)
         function = frame.function
         assert function is not None
@@ -817,8 +826,15 @@ class Unwinding:
             return Outcome(frozenset({"reraise"}), configured)
         if configured:
             return Outcome(frozenset({"reraise"}), None)
-        self.solver.settle(value.frame)
-        found = self._from_yield(value.frame, function.body, kind)
+        key = (value.frame, kind, False)
+        if key not in self._exits:
+            self._exits[key] = Outcome(frozenset({"reraise"}), None)
+            self._exits[key] = self._followed_generator(value.frame, function, kind)
+        return self._exits[key]
+
+    def _followed_generator(self, frame: Frame, function: m.Function, kind: str) -> Outcome:
+        self.solver.settle(frame)
+        found = self._from_yield(frame, function.body, kind)
         if found is None:
             return Outcome(frozenset({"reraise"}), None)
         exits = found.exits

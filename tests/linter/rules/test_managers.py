@@ -424,3 +424,33 @@ SHAPES = {
 @pytest.mark.parametrize("source", SHAPES.values(), ids=SHAPES.keys())
 def test_managers(source: str) -> None:
     check(source)
+
+
+def test_a_manager_that_enters_itself_in_its_cleanup_ends() -> None:
+    check(
+        """
+        @contextmanager
+        def lease(kind):
+            acquire(kind)
+            try:
+                yield kind
+            finally:
+                with lease(kind):
+                    work()
+                release(kind)
+
+        class Guard:
+            def __enter__(self):
+                return self
+            def __exit__(self, *details):
+                with self:
+                    release(self)
+
+        @durable_execution
+        def handler(event, context):
+            with lease("robot"):  # expect: LDC102
+                context.wait(SECOND)
+            with Guard():  # expect: LDC102
+                context.wait(SECOND)
+        """
+    )
