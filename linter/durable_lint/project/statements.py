@@ -153,8 +153,6 @@ def assign(solver: Solver, frame: Frame, target: m.Expression, values: Values) -
                 held = one(Contents(values))
                 if not held <= base_values:
                     assign(solver, frame, target.value, held)
-        case m.Starred():
-            assign(solver, frame, target.value, values)
 
 
 def unpacked(solver: Solver, values: Values, index: int, count: int) -> Values:

@@ -16,6 +16,11 @@ HANDLER = """
     class Job:
         busy = False
     job = Job()
+    def undone():
+        yield release()
+    @contextmanager
+    def noted():
+        yield
     @durable_execution
     def handler(event, context):
         seen, table = [], {{}}
@@ -51,6 +56,12 @@ EFFECTS = [
     "job.seen = release()",
     "asyncio.run(release())",
     "threading.Thread(target=release).start()",
+    "list(map(release, seen))",
+    "list(map(lambda x: release(x), seen))",
+    "[x for x in undone()]",
+    "tempfile.TemporaryDirectory().__exit__(None, None, None)",
+    "event.things.add(1)",
+    "if event[0] is None: release()",
 ]
 LOCAL = [
     "pass",
@@ -76,6 +87,11 @@ LOCAL = [
     "name = event.get('name', '').strip().lower()",
     "self_ = str(event) + f'{started:.2f}'",
     "time.sleep(0)",
+    "name = 'abc'.zfill(8)",
+    "list(map(str, seen))",
+    "LOCK.__exit__(None, None, None)",
+    "noted().__exit__(None, None, None)",
+    "error = event['kind']; Kind = error; error = Kind('x')",
 ]
 
 
@@ -101,6 +117,26 @@ def test_a_name_in_process_local_is_silent_and_one_in_effects_is_not() -> None:
         HANDLER.format(mark="  # expect: LDC101", cleanup="logger.info('x')"),
         effects=("logging.getLogger.*",),
     )
+
+
+def test_a_function_of_the_project_is_what_the_configuration_says() -> None:
+    source = """
+        def note():
+            {body}
+        @durable_execution
+        def handler(event, context):
+            try:
+                context.wait(SECOND)
+            finally:{mark}
+                note()
+    """
+    check(source.format(body="release()", mark=""), process_local=("handler.note",))
+    check(source.format(body="pass", mark="  # expect: LDC101"), effects=("handler.note",))
+
+
+def test_strict_reports_what_cannot_be_seen_by_that() -> None:
+    (finding,) = check(HANDLER.format(mark="  # expect: LDC101", cleanup="release()"), strict=True)
+    assert "`release`" in finding.message
 
 
 SHAPES = {
@@ -207,6 +243,28 @@ SHAPES = {
             finally:  # expect: LDC101
                 if vm is not None:
                     release(vm)
+    """,
+    "a flag that is compared with more than one constant": """
+        @durable_execution
+        def handler(event, context):
+            done = 0
+            try:
+                context.wait(SECOND)
+                done = 1
+            finally:  # expect: LDC101
+                if done >= 0:
+                    release()
+    """,
+    "a flag that is deleted": """
+        @durable_execution
+        def handler(event, context):
+            done = False
+            del done
+            try:
+                context.wait(SECOND)
+            finally:  # expect: LDC101
+                if done:
+                    release()
     """,
     "only when there is no exception": """
         import sys
@@ -347,6 +405,21 @@ SHAPES = {
 @pytest.mark.parametrize("source", SHAPES.values(), ids=SHAPES.keys())
 def test_finally(source: str) -> None:
     check(source)
+
+
+@pytest.mark.parametrize(
+    ("cleanup", "label"),
+    [
+        ("context.step(lambda _: work(), 'undo')", "undo"),
+        ("context.step(lambda _: work(), name='undo', config=None)", "undo"),
+        ("context.step(lambda _: work(), config=None, name='undo')", "undo"),
+        ("context.step(lambda _: work(), event['name'])", "context.step"),
+        ("context.step(lambda _: work(), name=event['name'])", "context.step"),
+    ],
+)
+def test_a_durable_cleanup_is_called_by_its_name_where_it_has_one(cleanup: str, label: str) -> None:
+    (finding,) = check(HANDLER.format(mark="  # expect: LDC101", cleanup=cleanup))
+    assert finding.message.startswith(f"`finally` would run `{label}` ")
 
 
 def test_a_call_that_waits_explains_more_than_a_step_before_it() -> None:

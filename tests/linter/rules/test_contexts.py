@@ -613,6 +613,31 @@ DURABLE = {
             finally:  # expect: LDC101
                 release()
     """,
+    "a method that only this SDK has, of something unseen": """
+        @durable_execution
+        def handler(event, context):
+            flow = event.flow
+            try:
+                flow.wait_for_callback(work)
+            finally:  # expect: LDC101
+                release()
+    """,
+    "a function that the configuration calls durable, handed to a decorator": """
+        from aws_durable_execution_sdk_python.types import WaitForCallbackContext
+        import attrs
+        @attrs.define
+        class Flow:
+            context: DurableContext
+            seen: list = attrs.Factory(list)
+            def run(self):
+                try:
+                    self.context.wait(SECOND)
+                finally:  # expect: LDC101
+                    release()
+        @durable_execution
+        def handler(event, context):
+            Flow(context).run()
+    """,
     "a type variable and a new type of a context": """
         from typing import NewType, TypeVar
         C = TypeVar("C", bound=DurableContext)
@@ -825,6 +850,19 @@ NOT_DURABLE = {
                 context.wait(SECOND)
             finally:
                 release()
+    """,
+    "a submitter's context": """
+        from aws_durable_execution_sdk_python import durable_wait_for_callback
+        @durable_wait_for_callback
+        def submit(callback_id, c, n):
+            try:
+                c.wait(SECOND)
+            finally:
+                release()
+        @durable_execution
+        def handler(event, context):
+            context.wait_for_callback(submit(1))
+            context.run_in_child_context(context.wait)
     """,
     "an item of a tuple that is not the context": """
         @durable_execution

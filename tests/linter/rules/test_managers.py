@@ -8,7 +8,7 @@ from tests.linter.rules.checking import check
 
 WITH = """
     import contextlib, decimal, sqlite3, tempfile, threading, warnings, zipfile, tarfile, os, multiprocessing
-    import asyncio, redis, filelock, sqlalchemy, psycopg, boto3, requests, httpx
+    import asyncio, redis, filelock, world, sqlalchemy, psycopg, boto3, requests, httpx
     from unittest import mock
     from opentelemetry import trace
     from sqlalchemy.orm import Session, sessionmaker
@@ -40,6 +40,8 @@ HAZARDS = [
     "closing(acquire())",
     "acquire() if event else contextlib.nullcontext()",
     "event.lock or contextlib.nullcontext()",
+    "(held := acquire())",
+    "closing(event['thing'])",
 ]
 LOCAL = [
     "LOCK",
@@ -61,6 +63,8 @@ LOCAL = [
     "zipfile.ZipFile('x') as z",
     "tarfile.open('x') as z",
     "os.scandir('x') as z",
+    "event.tracer.start_as_current_span('x')",
+    "world.tracer.start_as_current_span('x')",
 ]
 
 
@@ -271,6 +275,65 @@ SHAPES = {
             with wrapped():  # expect: LDC105
                 context.wait(SECOND)
     """,
+    "what closing closes": """
+        class Loud:
+            def close(self):
+                release()
+        class Quiet:
+            def close(self):
+                print("x")
+        class Nothing:
+            pass
+        @durable_execution
+        def handler(event, context):
+            with closing(Quiet()), closing(Nothing()):
+                context.wait(SECOND)
+            with closing(Loud()):  # expect: LDC102
+                context.wait(SECOND)
+    """,
+    "a class whose exit is its library's": """
+        import tempfile, threading
+        class Folder(tempfile.TemporaryDirectory):
+            pass
+        @durable_execution
+        def handler(event, context):
+            with Folder():  # expect: LDC102
+                context.wait(SECOND)
+    """,
+    "a manager that is awaited": """
+        import asyncio
+        async def run(c):
+            async with await acquire():  # expect: LDC102
+                c.wait(SECOND)
+        @durable_execution
+        def handler(event, context):
+            asyncio.run(run(context))
+    """,
+    "a generator that never yields, or does so after its own cleanup": """
+        @contextmanager
+        def never():
+            return iter(())
+        @contextmanager
+        def after():
+            try:
+                acquire()
+            finally:
+                release()
+            yield
+        @contextmanager
+        def swallowed():
+            try:
+                with open("x"), suppress(BaseException):
+                    yield
+            finally:
+                print("x")
+        @durable_execution
+        def handler(event, context):
+            with never(), after():
+                context.wait(SECOND)
+            with swallowed():  # expect: LDC105
+                context.wait(SECOND)
+    """,
     "a generator used as a decorator": """
         @contextmanager
         def held():
@@ -454,3 +517,45 @@ def test_a_manager_that_enters_itself_in_its_cleanup_ends() -> None:
                 context.wait(SECOND)
         """
     )
+
+
+SETTLED = """
+    class Lease:
+        def __enter__(self): ...
+        def __exit__(self, *error):
+            {body}
+    @contextmanager
+    def lease():
+        try:
+            yield
+        finally:
+            {body}
+    @durable_execution
+    def handler(event, context):
+        with {item}:{mark}
+            context.wait(SECOND)
+"""
+
+
+@pytest.mark.parametrize(
+    ("item", "name"),
+    [
+        ("Lease()", "handler.Lease"),
+        ("lease()", "handler.lease"),
+        ("acquire()", "world.acquire"),
+        ("closing(acquire())", "world.acquire.close"),
+        ("event.lock", "event.lock"),
+    ],
+)
+def test_the_configuration_says_what_a_manager_is(item: str, name: str) -> None:
+    reported = "  # expect: LDC102"
+    check(SETTLED.format(item=item, body="release()", mark=reported))
+    check(SETTLED.format(item=item, body="release()", mark=""), process_local=(name,))
+    check(SETTLED.format(item=item, body="pass", mark=reported), effects=(name,))
+
+
+@pytest.mark.parametrize(
+    "item", ["event.tracer.start_as_current_span('x')", "open('x')", "closing(open('x'))"]
+)
+def test_strict_reports_process_local_managers_too(item: str) -> None:
+    check(SETTLED.format(item=item, body="pass", mark="  # expect: LDC102"), strict=True)

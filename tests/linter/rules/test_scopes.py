@@ -225,7 +225,24 @@ ABANDONED = {
             context.map(event, complete, config=MapConfig(completion_config=CompletionConfig.all_completed()))
             context.map(event, complete, config=event["config"])
             context.map(event, complete, config=MapConfig(
+                completion_config=CompletionConfig(tolerated_failure_count=event["tolerated"])))
+            context.map(event, branch, config=MapConfig(
+                completion_config=CompletionConfig(1)))
+            context.map(event, branch, config=MapConfig(
+                completion_config=CompletionConfig(min_successful=None, tolerated_failure_count=3)))
+            context.map(event, complete, config=MapConfig(
                 completion_config=CompletionConfig(tolerated_failure_percentage=100)))
+    """,
+    "a scope's body that is partial": """
+        from functools import partial
+        def body(n, c, terminal):
+            return c.step(work)
+        def branch(c, x, i, xs):
+            return terminal_scope(c, partial(body, 1), name="a")  # expect: LDC405
+        @durable_execution
+        def handler(event, context):
+            context.map(event, branch)
+            terminal_scope(context, partial(work, 1), name="b")
     """,
     "the in-place form, in a helper of a branch": """
         def helper(c):
@@ -269,12 +286,41 @@ MISPLACED = {
             def body(c, terminal):
                 register(terminal, 2)
             terminal_scope(context, body, name="b")
+            with terminal_scope(context, name="c") as terminal:
+                terminal.unknown(lambda _: release())
+    """,
+    "outside every function": """
+        context: DurableContext = work()
+        with terminal_scope(context, name="a") as terminal:
+            vm = context.step(lambda _: acquire())
+            context.wait(SECOND)
+            for vm in work():
+                terminal.cleanup(lambda _: release(vm))
+            terminal.cleanup(lambda _: context.wait(SECOND))
+        with ExitStack() as stack:
+            stack.callback(release)
+            context.wait(SECOND)
+        try:
+            context.wait(SECOND)
+        finally:
+            if vm:
+                release()
+    """,
+    "a registration while a suspension passes": """
+        @durable_execution
+        def handler(event, context):
+            with terminal_scope(context, name="a") as terminal:
+                try:
+                    context.wait(SECOND)
+                finally:
+                    terminal.cleanup(lambda _: release())
     """,
     "scopes that are not entered": """
         @durable_execution
         def handler(event, context):
             terminal_scope(context, name="a")  # expect: LDC407
             scope = terminal_scope(context, name="b")  # expect: LDC407
+            (named := terminal_scope(context, name="f"))  # expect: LDC407
             with ExitStack() as stack:
                 stack.enter_context(terminal_scope(context, name="c"))  # expect: LDC407
             with terminal_scope(context, name="d"):
