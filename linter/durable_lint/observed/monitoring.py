@@ -26,7 +26,7 @@ class NoToolNumber(RuntimeError):
     """All numbers of `sys.monitoring` are taken."""
 
 
-class Monitoring:
+class Monitoring:  # pragma: no cover (Python 3.12 and later; coverage is taken on 3.11)
     """Follows suspensions, one at a time in each thread."""
 
     def __init__(self) -> None:

@@ -88,7 +88,7 @@ class Watcher:
         self._orphaned = getattr(exceptions, "OrphanedChildException", exceptions.SuspendExecution)
         self._control = (exceptions.SuspendExecution, self._orphaned)
         self._sources = Sources()
-        if sys.version_info >= (3, 12):
+        if sys.version_info >= (3, 12):  # pragma: no cover (coverage is taken on 3.11)
             from durable_lint.observed.monitoring import Monitoring
 
             self._engine = Monitoring()

@@ -108,7 +108,11 @@ class Shop:
         process = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:asyncio", *options],
             cwd=self.folder,
-            env={key: value for key, value in os.environ.items() if not key.startswith(("COV_", "PYTEST_"))},
+            env={
+                key: value
+                for key, value in os.environ.items()
+                if not key.startswith(("COV_", "PYTEST_")) and key != "COVERAGE_FILE"  # which it would erase
+            },
             capture_output=True,
             text=True,
             timeout=240,
