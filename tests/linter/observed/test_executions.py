@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any  # a handler's module is known at run time
 
 import pytest
 from aws_durable_execution_sdk_python_testing.runner import DurableFunctionTestRunner
-from durable_lint.observed import UnsafeSuspensions, watch_suspensions
+from durable_lint.observed import UnsafeSuspensions, transport, watch_suspensions
 from durable_lint.observed.model import Cause, Kind
+from durable_lint.observed.suspensions import Suspensions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
-
-    from durable_lint.observed import Suspensions
 
 HEADER = """\
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -456,6 +455,81 @@ def test_a_callable_that_arrives_at_run_time_is_judged_by_what_it_is(project: Pr
         """)
     )
     assert codes(seen) == [(project.row('actions["loud"]()') - 1, "LDC101")]
+
+
+STACK = """
+import remote
+
+kept = []
+
+def undo():
+    release(1)
+
+@contextmanager
+def lease():
+    try:
+        yield
+    finally:
+        release(1)
+
+@contextmanager
+def quiet():
+    yield
+
+pause = lambda context: context.wait(Duration.from_seconds(1))
+
+@durable_execution
+def handler(event, context: DurableContext):
+    with ExitStack() as stack:
+        REGISTERED
+        pause(context)
+"""
+
+
+@pytest.mark.parametrize(
+    ("registered", "found"),
+    [
+        ("stack.callback(release, 1)", ["LDC103"]),
+        ("stack.callback(undo)", ["LDC103"]),
+        ("stack.push(lambda *_: release(1))", ["LDC103"]),
+        ("stack.enter_context(lease())", ["LDC103"]),
+        ("stack.enter_context(remote.Lease())", ["LDC103"]),
+        ("stack.callback(kept.append, 1)", []),
+        ("stack.push(lambda *_: None)", []),
+        ("stack.enter_context(quiet())", []),
+        ("stack.enter_context(suppress(ValueError))", []),
+    ],
+)
+def test_what_is_on_a_stack_is_judged_by_what_it_is(
+    project: Project, registered: str, found: list[str]
+) -> None:
+    seen = run(project.handler(STACK.replace("REGISTERED", registered)))
+    assert codes(seen) == [(project.row("with ExitStack()"), code) for code in found]
+
+
+@pytest.mark.parametrize(
+    ("cleanup", "found"),
+    [
+        ("with remote.Lease():\n            kept.append(1)", ["LDC101"]),
+        ("with threading.Lock():\n            kept.append(1)", []),
+        ("(lambda: release(1))()", ["LDC101"]),
+        ("kept.append(1)", []),
+    ],
+)
+def test_cleanup_of_every_form_is_seen(project: Project, cleanup: str, found: list[str]) -> None:
+    source = STACK.replace("with ExitStack() as stack:\n        REGISTERED\n", "try:\n")
+    seen = run(project.handler(f"{source.rstrip()}\n    finally:\n        {cleanup}\n"))
+    last = max(row for row, line in enumerate(project.path.read_text().splitlines(), 1) if "finally:" in line)
+    assert codes(seen) == [(last, code) for code in found]
+
+
+def test_what_another_process_saw_is_compared_as_if_it_had_been_seen_here(project: Project) -> None:
+    seen = run(project.handler(STACK.replace("REGISTERED", "stack.callback(undo)")))
+    here = transport.compared(seen, []).report()
+    assert "seen at run time and by the linter: 1 finding\n" in here
+    nothing = Suspensions()
+    sent = json.loads(json.dumps(transport.packed(seen)))
+    assert transport.compared(nothing, [sent]).report() == here
 
 
 def test_what_belongs_to_the_process_is_clean(project: Project) -> None:
