@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from durable_lint.adoption.noqa import add_suppressions
 from durable_lint.rules import RULES
+from durable_lint.rules.finding import Finding, Position
 from durable_lint.source.suppressions import Suppressions
 from durable_lint.source.text import SourceText
 
@@ -263,6 +265,20 @@ def test_add_noqa_says_when_a_file_cannot_be_written(capsys: Capture) -> None:
     outcome = run(capsys, "--add-noqa")
     assert outcome.status == 2
     assert outcome.err == "durable-lint: review.py: can't be written: it is read-only\n"
+
+
+def test_add_noqa_says_when_a_file_is_gone_and_when_no_row_can_take_a_comment() -> None:
+    at = Position(2, 1)
+    finding = Finding(
+        "LDC101", "finally-around-suspension", Path("a.py"), at, at, "x", noqa_rows=frozenset({2})
+    )
+    source = SourceText.from_bytes(Path("a.py"), b'x = 1\ny = """\n"""\n')
+    added, failures = add_suppressions([finding], lambda _: None)
+    assert (added, [failure.line() for failure in failures]) == (0, ["a.py: can't be read again"])
+    added, failures = add_suppressions([finding], lambda _: source)
+    assert added == 0
+    assert "LDC101" in failures[0].line()
+    assert not Path("a.py").exists()
 
 
 def test_a_clean_file_is_left_alone(capsys: Capture) -> None:

@@ -106,6 +106,32 @@ def test_extend_in_a_circle_is_an_error_that_shows_the_circle() -> None:
     assert "circle: durable-lint.toml -> b.toml -> durable-lint.toml" in message()
 
 
+def test_extend_of_a_file_without_settings_says_so() -> None:
+    write("durable-lint.toml", 'extend = "other/pyproject.toml"\n')
+    write("other/pyproject.toml", '[project]\nname = "x"\n')
+    assert message() == "other/pyproject.toml: has no [tool.durable-lint] table"
+
+
+def test_settings_that_are_no_table_are_an_error() -> None:
+    write("pyproject.toml", "[tool]\ndurable-lint = 1\n")
+    assert message() == "pyproject.toml: `tool.durable-lint` must be a table"
+
+
+def test_a_file_that_is_no_text_is_an_error() -> None:
+    Path("durable-lint.toml").write_bytes(b"# \xff\n")
+    assert message() == "durable-lint.toml: is not UTF-8"
+
+
+def test_a_file_that_cannot_be_read_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("durable-lint.toml", "strict = true\n")
+
+    def denied(_: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", denied)
+    assert message() == "durable-lint.toml: can't be read: Permission denied"
+
+
 def test_extend_of_a_missing_file_names_it() -> None:
     write("durable-lint.toml", 'extend = "gone.toml"\n')
     assert message() == "durable-lint.toml: `extend` names gone.toml, and there is no such file"
@@ -225,6 +251,8 @@ def test_per_file_ignores_hold_below_a_directory_by_glob_by_name_and_negated() -
         ('per-file-ignores = {"a" = ["LDC9999"]}', "`per-file-ignores` names an unknown rule `LDC9999`"),
         ("[tool.durable-lint]", "keys stand at the top of this file, without [tool.durable-lint]"),
         ("strict = ", "is not valid TOML"),
+        ("select = " + "[" * 5000, "is nested too deeply"),
+        ("strict = 1979-05-27", "`strict` must be true or false, not 1979-05-27"),
     ],
 )
 def test_a_mistake_is_one_line_that_names_file_key_and_remedy(line: str, said: str) -> None:

@@ -49,6 +49,17 @@ def test_nothing_says_so_the_newest_known_release_is_meant() -> None:
             f'[tool.poetry.dependencies]\n{SDK} = {{version = "~1.6", optional = true}}\n',
             "1.6.0",
         ),
+        ("pyproject.toml", f'[tool.pdm.dev-dependencies]\ntest = ["{SDK}>=2.1"]\n', "2.1.0"),
+        (
+            "pyproject.toml",
+            f'[tool.poetry.dependencies]\npython = "^3.11"\n{SDK} = [{{path = "x"}}, {{version = "2.0.1"}}]\n',
+            "2.0.1",
+        ),
+        (
+            "uv.lock",
+            f'[[package]]\nname = "boto3"\nversion = "1.0"\n[[package]]\nname = "{SDK}"\nversion = "2.0.1"\n',
+            "2.0.1",
+        ),
         ("uv.lock", f'[[package]]\nname = "{SDK}"\nversion = "2.1.0"\n', "2.1.0"),
         ("pylock.toml", f'[[packages]]\nname = "{SDK}"\nversion = "2.0.1"\n', "2.0.1"),
         ("Pipfile", f'[packages]\n{SDK} = ">=2"\n', "2.0.0"),
@@ -98,6 +109,12 @@ def test_a_configured_version_is_taken_as_it_is() -> None:
     write("requirements.txt", f"{SDK}==1.7.0\n")
     write("durable-lint.toml", 'sdk-version = "2.0"\n')
     assert found() == ("2.0", "durable-lint.toml")
+
+
+def test_a_dependency_file_that_is_no_text_says_nothing() -> None:
+    Path("requirements.txt").write_bytes(f"{SDK}==1.7.0 # \xe9\n".encode("latin-1"))
+    forget()
+    assert detect(Path("a.py").absolute(), Resolver(isolated=True).for_path(Path("a.py"))).version == "3.0.0"
 
 
 @pytest.mark.parametrize(
