@@ -24,6 +24,7 @@ HANDLER = """
 """
 HELPER = "def pause(c, n=1):\n    c.wait(n)\n"
 
+UNREADABLE = ("def (:\n", "# coding: klingon\ndef pause(c): c.wait(1)\n")
 IMPORTS = {
     "a module": ({"flow.py": HELPER}, "import flow", "flow.pause(context)"),
     "a module under another name": ({"flow.py": HELPER}, "import flow as f", "f.pause(context)"),
@@ -103,9 +104,23 @@ IMPORTS = {
     ),
     "a module without source is assumed": ({}, "from vendor import pause", "pause(context)"),
     "a module that does not parse is assumed": (
-        {"flow.py": "def (:\n"},
+        {"flow.py": UNREADABLE[0]},
         "from flow import pause",
         "pause(context)",
+    ),
+    "a module that cannot be decoded is assumed": (
+        {"flow.py": UNREADABLE[1]},
+        "from flow import pause",
+        "pause(context)",
+    ),
+    "two ways to the same module": (
+        {
+            "flow.py": HELPER,
+            "left.py": "from flow import pause\ndef left(c):\n    pause(c)\n",
+            "right.py": "import left\nfrom flow import pause\ndef right(c):\n    left.left(c)\n    pause(c)\n",
+        },
+        "import right",
+        "right.right(context)",
     ),
 }
 
@@ -113,8 +128,8 @@ IMPORTS = {
 @pytest.mark.parametrize(("files", "imports", "call"), IMPORTS.values(), ids=IMPORTS.keys())
 def test_a_helper_is_followed(files: dict[str, str], imports: str, call: str) -> None:
     text = dedent(HANDLER).format(imports=dedent("    " + imports), call=call)
-    parsed = {name: body for name, body in files.items() if body != "def (:\n"}
-    broken = {name: body for name, body in files.items() if body == "def (:\n"}
+    parsed = {name: body for name, body in files.items() if body not in UNREADABLE}
+    broken = {name: body for name, body in files.items() if body in UNREADABLE}
     check({"handler.py": text, **parsed}, extra_files=broken)
 
 
