@@ -87,6 +87,8 @@ def start(*arguments: str | Path, hook: str = "") -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         stdin=subprocess.PIPE,
         text=True,
+        # What a shell starts in the background ignores interrupts, and so would what it starts itself.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
 
 
