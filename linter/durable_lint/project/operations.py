@@ -104,23 +104,31 @@ def context_call(
     elif name == "wait_for_condition":
         operations(solver, frame, given("check"), "submitter", (NOTHING, one(OperationContext())), record)
     elif name == "map":
-        early = call if completes_early(given("config"), arguments, positions) else None
+        early = call if completes_early(given("config"), arguments, positions, call) else None
         items = solver.elements(given("inputs"))
         extra = (items, NOTHING, given("inputs"))
         return operations(solver, frame, given("func"), "branch", extra, record, early)
     elif name == "parallel":
-        early = call if completes_early(given("config"), arguments, positions) else None
+        early = call if completes_early(given("config"), arguments, positions, call) else None
         return operations(solver, frame, solver.elements(given("functions")), "branch", (), record, early)
     return NOTHING
 
 
-def completes_early(config: Values, arguments: Arguments, positions: tuple[str, ...]) -> bool:
+def completes_early(
+    config: Values, arguments: Arguments, positions: tuple[str, ...], call: m.Call | None
+) -> bool:
     """Whether a map or parallel with this configuration can complete while branches are still open."""
-    if arguments.rest:
-        return False
+    if arguments.rest or (call is not None and not config and _unpacks(call)):
+        return False  # the configuration may be among what is unpacked
     if not arguments.has("config") and len(arguments.positional) <= positions.index("config"):
         return True  # the default: the first failure completes it
     return any(isinstance(value, Completion) and value.early for value in config)
+
+
+def _unpacks(call: m.Call) -> bool:
+    return any(keyword.name is None for keyword in call.keywords) or any(
+        isinstance(argument, m.Starred) for argument in call.arguments
+    )
 
 
 def operations(

@@ -544,6 +544,8 @@ class Unwinding:
                 if expression.id in about.values:
                     return "value"
                 return "type" if expression.id in about.types else None
+            case m.NamedExpression():
+                return self._subject(frame, expression.value, about)
             case m.Attribute(name="__class__"):
                 return "type" if self._subject(frame, expression.value, about) == "value" else None
             case m.Call():

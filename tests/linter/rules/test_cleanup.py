@@ -435,3 +435,18 @@ def test_a_call_that_waits_explains_more_than_a_step_before_it() -> None:
         """
     )
     assert "at `context.wait`" in finding.message
+
+
+def test_an_error_that_a_test_names_is_told_from_a_suspension() -> None:
+    check(
+        """
+        import sys
+        @durable_execution
+        def handler(event, context):
+            try:
+                context.wait(SECOND)
+            finally:
+                if isinstance(error := sys.exception(), Exception):
+                    release(error)
+        """
+    )

@@ -347,3 +347,19 @@ MISPLACED = {
 )
 def test_scopes(source: str) -> None:
     check(source)
+
+
+def test_a_configuration_that_may_be_among_unpacked_arguments_is_not_the_default() -> None:
+    check(
+        """
+        def branch(child, item, index, items):
+            with terminal_scope(child) as terminal:
+                terminal.cleanup(lambda _: release(item))
+                child.wait(SECOND)
+
+        @durable_execution
+        def handler(event, context):
+            options = event["options"]
+            context.map([1], branch, **options)
+        """
+    )
