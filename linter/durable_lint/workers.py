@@ -1,6 +1,6 @@
 """Lints files in several processes, and outlives the death of any of them.
 
-Each process gets a stretch of neighbouring files, because what their calls lead to is judged once for all files
+Each process gets stretches of neighbouring files, because what their calls lead to is judged once for all files
 of a process, and neighbours call each other.
 """
 
@@ -27,30 +27,36 @@ if TYPE_CHECKING:
     from durable_lint.rules.finding import Finding
     from durable_lint.running import Total
 
+_STRETCHES = 2
+"""In how many stretches a process gets its files."""
+
 
 def lint_in_processes(linter: Linter, files: Sequence[tuple[Path, int]], total: Total, jobs: int) -> None:
     """Lint files, given with their sizes in bytes, into `total`, in at most `jobs` processes.
 
     A file whose process dies is a failure of its own.
     """
-    for result in _results(linter, _stretches(files, jobs), total):
+    for result in _results(linter, _shares(files, jobs), total):
         linter.keep(result)
         total.add(result)
 
 
-def _stretches(files: Sequence[tuple[Path, int]], count: int) -> list[list[Path]]:
-    """Part files, in their order, so that each part has about the same number of bytes."""
-    stretches: list[list[Path]] = [[] for _ in range(count)]
+def _shares(files: Sequence[tuple[Path, int]], count: int) -> list[list[Path]]:
+    """Deal out stretches of neighbouring files in turn, so that each share has about the same number of bytes.
+
+    Several stretches each, because neighbours take alike: handlers much, and their helpers little.
+    """
+    shares: list[list[Path]] = [[] for _ in range(count)]
     whole = sum(size + 1 for _, size in files)
     before = 0
     for path, size in files:
-        stretches[before * count // whole].append(path)
+        shares[before * count * _STRETCHES // whole % count].append(path)
         before += size + 1
-    return [stretch for stretch in stretches if stretch]
+    return [share for share in shares if share]
 
 
-def _results(linter: Linter, stretches: list[list[Path]], total: Total) -> Iterator[FileResult]:
-    unfinished = yield from _run(linter, stretches, total)
+def _results(linter: Linter, shares: list[list[Path]], total: Total) -> Iterator[FileResult]:
+    unfinished = yield from _run(linter, shares, total)
     # A process may have been killed for what others did (out of memory): each file gets another one to itself first.
     while unfinished:
         left = yield from _run(linter, [unfinished], total)
@@ -65,17 +71,15 @@ class _Worker(NamedTuple):
     done: list[Path]
 
 
-def _run(
-    linter: Linter, stretches: list[list[Path]], total: Total
-) -> Generator[FileResult, None, list[Path]]:
-    """Yield results as they come, a process for each stretch; return, in order, the files that have none because
+def _run(linter: Linter, shares: list[list[Path]], total: Total) -> Generator[FileResult, None, list[Path]]:
+    """Yield results as they come, a process for each share; return, in order, the files that have none because
     a process died.
     """
     context, given = _context(linter)
     workers: dict[Connection, _Worker] = {}
     unfinished: list[Path] = []
     try:
-        for paths in stretches:
+        for paths in shares:
             ours, theirs = context.Pipe(duplex=False)
             process = context.Process(target=_lint_all, args=(given, paths, theirs), daemon=True)
             process.start()
