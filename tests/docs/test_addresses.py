@@ -9,7 +9,7 @@ from pathlib import Path
 from durable_lint.report import addresses
 
 ROOT = Path(__file__).parents[2]
-PAGES = [*ROOT.glob("*.md"), *ROOT.glob("*/README.md"), *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("[!.]*/README.md"), *sorted((ROOT / "docs").rglob("*.md"))]
 FILES = [
     *PAGES,
     *ROOT.glob("*.toml"),
