@@ -147,8 +147,8 @@ def around_yield(block: tuple[m.Statement, ...]) -> Iterator[m.Try | m.With]:
 
 
 def _has_yield(block: tuple[m.Statement, ...]) -> bool:
+    from durable_lint.project.flags import expressions_of
     from durable_lint.project.suspension import operands
-    from durable_lint.rules.view import expressions_of
 
     for statement in block:
         waiting = list(expressions_of(statement))

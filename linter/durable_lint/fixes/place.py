@@ -20,10 +20,11 @@ from durable_lint.fixes.tree import (
     own_nodes,
     walk,
 )
+from durable_lint.project.flags import expressions_of
 from durable_lint.project.suspension import operands, steps
 from durable_lint.project.values import Context, Instance
 from durable_lint.rules.scopes import makes_durable_call
-from durable_lint.rules.view import blocks_of, expressions_of
+from durable_lint.rules.view import blocks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -7,13 +7,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from durable_lint.facts import model as m
+from durable_lint.project.flags import expressions_of
 from durable_lint.project.libraries import STACK_REGISTRATIONS
 from durable_lint.project.stacks import is_stack, registered_effect, registers_on
 from durable_lint.project.suspension import steps
 from durable_lint.project.unwinding import STACK_CLASSES, Effect, is_stack_close
 from durable_lint.project.values import External
 from durable_lint.rules import RULES
-from durable_lint.rules.view import expressions_of, what_runs
+from durable_lint.rules.view import what_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

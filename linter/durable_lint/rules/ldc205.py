@@ -11,11 +11,12 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from durable_lint.facts import model as m
+from durable_lint.project.flags import expressions_of
 from durable_lint.project.suspension import operands
 from durable_lint.project.unwinding import About, source_text
 from durable_lint.rules import RULES
 from durable_lint.rules.ldc201 import keyword, rows
-from durable_lint.rules.view import blocks_of, expressions_of, what_runs
+from durable_lint.rules.view import blocks_of, what_runs
 from durable_lint.sdk import aws
 
 if TYPE_CHECKING:

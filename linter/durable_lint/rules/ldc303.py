@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from durable_lint.facts import model as m
+from durable_lint.project.flags import expressions_of
 from durable_lint.rules import RULES
 from durable_lint.rules.plugins import (
     Known,
@@ -16,7 +17,7 @@ from durable_lint.rules.plugins import (
     released_in,
     runs,
 )
-from durable_lint.rules.view import blocks_of, expressions_of
+from durable_lint.rules.view import blocks_of
 from durable_lint.sdk import plugins as sdk
 
 if TYPE_CHECKING:

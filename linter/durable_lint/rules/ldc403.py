@@ -7,11 +7,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from durable_lint.facts import model as m
+from durable_lint.project.flags import assigned_names, expressions_of, names_in_target
 from durable_lint.project.suspension import operands
 from durable_lint.project.values import Terminal
 from durable_lint.rules import RULES
 from durable_lint.rules.scopes import contains, free_names, local_function, registrations, statements_around
-from durable_lint.rules.view import assigned_names, expressions_of, names_in_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from durable_lint.facts import model as m
+from durable_lint.project.flags import names_in_target
 from durable_lint.project.suspension import expression_steps
 from durable_lint.rules import RULES
 from durable_lint.rules.scopes import (
@@ -16,7 +17,6 @@ from durable_lint.rules.scopes import (
     registrations,
     statements_around,
 )
-from durable_lint.rules.view import names_in_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from durable_lint.facts import model as m
+from durable_lint.project.flags import expressions_of
 from durable_lint.project.suspension import operands, static_truth
 from durable_lint.project.unwinding import source_text
 from durable_lint.project.values import ClassValue, External, FunctionValue, Instance, Partial
-from durable_lint.rules.view import blocks_of, expressions_of
+from durable_lint.rules.view import blocks_of
 from durable_lint.sdk import plugins as sdk
 
 if TYPE_CHECKING:

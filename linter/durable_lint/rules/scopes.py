@@ -7,9 +7,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from durable_lint.facts import model as m
+from durable_lint.project.flags import expressions_of
 from durable_lint.project.suspension import operands
 from durable_lint.project.values import Context
-from durable_lint.rules.view import expressions_of
 from durable_lint.sdk import aws
 
 if TYPE_CHECKING:

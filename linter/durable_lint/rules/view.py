@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from durable_lint.facts import model as m
 from durable_lint.facts.model import blocks_of as blocks_of
-from durable_lint.project.flags import assigned_names as assigned_names
 from durable_lint.project.flags import constants
-from durable_lint.project.flags import expressions_of as expressions_of
-from durable_lint.project.flags import names_in_target as names_in_target
 from durable_lint.project.suspension import Suspension, Suspensions, steps
 from durable_lint.project.unwinding import About, Effect, source_text
 from durable_lint.rules.finding import Finding, Position, Related
